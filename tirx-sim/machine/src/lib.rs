@@ -44,7 +44,8 @@ pub mod rounded;
 mod stand_in;
 #[doc(hidden)]
 pub mod tensor;
-mod tensor_map;
+#[doc(hidden)]
+pub mod tensor_map;
 mod timeline;
 mod turns;
 mod window;

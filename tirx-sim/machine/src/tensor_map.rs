@@ -12,6 +12,25 @@ pub const TENSOR_MAP_BYTES: usize = 128;
 
 const MARK: [u8; 4] = *b"tmap";
 
+/// Where the fields of an encoded map are, for those who change them in place (`tensormap.replace`): each is aligned to its
+/// size.
+#[doc(hidden)]
+pub mod field {
+    /// A byte each: the type, the rank, the interleaving, the swizzle, the promotion, the fill.
+    pub const TYPE: u32 = 4;
+    pub const RANK: u32 = 5;
+    pub const INTERLEAVE: u32 = 6;
+    pub const SWIZZLE: u32 = 7;
+    pub const FILL: u32 = 9;
+    /// 64 bits each.
+    pub const ADDRESS: u32 = 16;
+    pub const DIMS: u32 = 24;
+    pub const STRIDES: u32 = 64;
+    /// 16 bits each.
+    pub const BOX_DIMS: u32 = 96;
+    pub const ELEMENT_STRIDES: u32 = 106;
+}
+
 /// Type of the elements, in the order of `CUtensorMapDataType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -168,6 +187,7 @@ impl TensorMap {
             self.l2_promotion,
             fill,
         ]);
+        put(&[0; field::ADDRESS as usize - field::FILL as usize - 1]);
         put(&self.address.to_le_bytes());
         let get = |list: &[u64], i: usize| list.get(i).copied().unwrap_or(0);
         let narrow = |list: &[u32], i: usize| list.get(i).copied().unwrap_or(1);
@@ -209,6 +229,7 @@ impl TensorMap {
         let swizzle = TensorMapSwizzle::from_value(take(1) as u32)?;
         let l2_promotion = take(1) as u8;
         let nan_fill = take(1) != 0;
+        take(field::ADDRESS as usize - field::FILL as usize - 1);
         let address = take(8);
         let mut dims: Vec<u64> = (0..MOST_DIMENSIONS).map(|_| take(8)).collect();
         let mut strides: Vec<u64> = (0..MOST_DIMENSIONS - 1).map(|_| take(8)).collect();
@@ -251,7 +272,17 @@ mod tests {
             l2_promotion: 2,
             nan_fill: true,
         };
-        assert_eq!(TensorMap::decode(&map.encode()), Some(map));
+        let bytes = map.encode();
+        let word = |at: u32| u64::from_le_bytes(bytes[at as usize..][..8].try_into().unwrap());
+        assert_eq!(word(field::ADDRESS), map.address);
+        assert_eq!([word(field::DIMS + 8), word(field::STRIDES)], [300, 8192]);
+        let half = |at: u32| u16::from_le_bytes(bytes[at as usize..][..2].try_into().unwrap());
+        assert_eq!([half(field::BOX_DIMS), half(field::ELEMENT_STRIDES + 2)], [64, 2]);
+        assert_eq!(
+            [field::TYPE, field::RANK, field::SWIZZLE, field::FILL].map(|at| bytes[at as usize]),
+            [9, 3, 3, 1]
+        );
+        assert_eq!(TensorMap::decode(&bytes), Some(map));
         assert_eq!(TensorMap::decode(&[0; TENSOR_MAP_BYTES]), None);
     }
 

@@ -16,7 +16,7 @@ use tirx_sim_machine::bytecode::{Scope, Strong};
 use tirx_sim_machine::numeric::Kind;
 
 /// A pointer, some bytes further.
-fn moved(pointer: &Expr, bytes: u32) -> Expr {
+pub(super) fn moved(pointer: &Expr, bytes: u32) -> Expr {
     if bytes == 0 {
         return pointer.clone();
     }

@@ -27,7 +27,7 @@ impl Compiler<'_> {
 
     /// Arguments: where the address goes, how many columns.
     pub(super) fn alloc_columns(&mut self, args: &[Expr]) -> Result<()> {
-        let to = self.in_register(&args[0], Kind::U64)?;
+        let to = self.address_value(&args[0])?;
         let columns = self.in_register(&args[1], Kind::U32)?;
         let access = self.access(Region::Pointer, Kind::U32, 1, UNNAMED_POINTER)?;
         let temp = self.temp(Kind::U32)?;
@@ -110,7 +110,7 @@ impl Compiler<'_> {
 
     /// `tcgen05.commit`: mbarrier, how many blocks, mask of blocks, predicate.
     pub(super) fn commit(&mut self, args: &[Expr]) -> Result<()> {
-        let barrier = self.in_register(&args[0], Kind::U64)?;
+        let barrier = self.address_value(&args[0])?;
         let ranks = match args[2].as_int() {
             Some(0) => None,
             _ => Some(self.in_register(&args[2], Kind::U32)?),

@@ -47,7 +47,7 @@ const NAMES: &[(Format, &[&str])] = &[
     (Format::E2m3, &["e2m3", "float6_e2m3fn"]),
     (Format::E3m2, &["e3m2", "float6_e3m2fn"]),
     (Format::E2m1, &["e2m1", "float4_e2m1fn"]),
-    (Format::Ue8m0, &["ue8m0", "float8_e8m0fnu"]),
+    (Format::Ue8m0, &["ue8m0", "e8m0", "float8_e8m0fnu"]),
     (Format::Ue4m3, &["ue4m3"]),
     (Format::I32, &["s32", "int32"]),
     (Format::I8, &["s8", "int8"]),

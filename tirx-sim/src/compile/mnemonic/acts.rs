@@ -81,8 +81,54 @@ impl Compiler<'_> {
             {
                 return self.filled_copy(call);
             }
+            "tcgen05" if tokens.has("mma") && tokens.has("ws") => return self.stationary_product(call),
             _ => return Ok(false),
         }
+        Ok(true)
+    }
+
+    /// `tcgen05.mma.ws`, which no row has in full: with a mask of columns that are zero it is not simulated.
+    fn stationary_product(&mut self, call: &InstructionCall) -> Result<bool> {
+        let tokens = &call.tokens;
+        let (sums, elements) = match tokens.get("kind") {
+            "kind::f16" => ("float32", "float16"),
+            "kind::tf32" => ("float32", "tf32"),
+            "kind::f8f6f4" => ("float32", "e4m3"),
+            "kind::i8" => ("int32", "int8"),
+            _ => return Ok(false),
+        };
+        let masked = call.get("zero_col_mask").is_some_and(|mask| !mask.is_int(0));
+        let (by_descriptor, in_memory) = (call.get("a_desc"), call.get("a"));
+        let (Some(a), Some(d), Some(b), Some(descriptor), Some(adds)) = (
+            by_descriptor.or(in_memory),
+            call.get("d"),
+            call.get("b_desc"),
+            call.get("idesc"),
+            call.get("enable_input_d"),
+        ) else {
+            return Ok(false);
+        };
+        if masked || call.get("metadata").is_some() {
+            return Ok(false);
+        }
+        let product = Op::PtxTcgen05Mma
+            .call()
+            .set("d_dtype", sums)
+            .set("a_dtype", elements)
+            .set("b_dtype", elements)
+            .set("d_tmem_addr", d.clone())
+            .set("a_operand", a.clone())
+            .set("b_desc", b.clone())
+            .set("i_desc", descriptor.clone())
+            .set("use_a_tmem", by_descriptor.is_none())
+            .set("cta_group", 1)
+            .set("enable_input_d", adds.clone().cast(DType::INT32))
+            .set("weight_stationary", true)
+            .list(
+                "disable_output_lane",
+                [0; 4].map(|mask| Expr::constant(DType::UINT32, mask)),
+            );
+        self.statement(&product.at(self.span).stmt())?;
         Ok(true)
     }
 

@@ -10,6 +10,7 @@ mod atomics;
 mod bits;
 mod compare;
 mod lanes;
+mod tensor_map;
 mod wide;
 
 use tirx_ir::intrin::Op;
@@ -50,7 +51,11 @@ impl Compiler<'_> {
         if let Some(written) = values(&call) {
             return self.write(&call, written);
         }
-        if self.asynchronous_mnemonic(&call)? || self.atomic_mnemonic(&call)? || self.acts(&call)? {
+        if self.asynchronous_mnemonic(&call)?
+            || self.atomic_mnemonic(&call)?
+            || self.tensor_map_mnemonic(&call)?
+            || self.acts(&call)?
+        {
             return Ok(());
         }
         error(

@@ -40,6 +40,11 @@ impl Machine<'_, '_> {
         address: u64,
         rank: Option<u32>,
     ) -> Check<(Option<u32>, u32)> {
+        // An address of shared memory as a number, in 64 bits (`mapa.shared::cluster.u64`).
+        let address = match u32::try_from(address) {
+            Ok(raw) => address::of_raw(raw, &self.ctx.code.shared),
+            Err(_) => address,
+        };
         let address = rank.map_or(address, |rank| address::of_rank(address, rank));
         let (rank, array, at) = match decode(address) {
             Target::Shared(array, at) => (None, array, at),

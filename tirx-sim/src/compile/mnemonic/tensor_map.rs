@@ -1,0 +1,98 @@
+//! Tensor maps that a kernel changes: `tensormap.replace`, and the copy that publishes one.
+
+use tirx_ir::intrin::Op;
+use tirx_ir::intrin::mnemonic::InstructionCall;
+use tirx_ir::{DType, Expr};
+use tirx_source::diagnostic::{Result, error};
+
+use super::super::Compiler;
+use super::super::ptx_memory::moved;
+use super::left;
+use tirx_sim_machine::bytecode::{Inst, Scope};
+use tirx_sim_machine::numeric::Kind;
+use tirx_sim_machine::tensor_map::field;
+
+/// Types of elements as `tensormap.replace.tile.elemtype` numbers them, by their numbers in `CUtensorMapDataType`, which has
+/// float64 and bfloat16 before the float32 whose denormals are zero.
+const TYPES: [i128; 13] = [0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12];
+
+impl Compiler<'_> {
+    /// An instruction of this file; false where it is none.
+    pub(super) fn tensor_map_mnemonic(&mut self, call: &InstructionCall) -> Result<bool> {
+        match call.tokens.instruction.family {
+            "tensormap" if call.tokens.has("replace") => self.replace_field(call),
+            "tensormap" if call.tokens.has("cp_fenceproxy") => self.publish_map(call),
+            _ => Ok(false),
+        }
+    }
+
+    /// Writes a field of a map. The map is the simulator's own form, which the host has encoded.
+    fn replace_field(&mut self, call: &InstructionCall) -> Result<bool> {
+        let tokens = &call.tokens;
+        let (Some(map), Some(value)) = (call.get("addr"), call.get("new_val")) else {
+            return Ok(false);
+        };
+        let number = call.get("ord").and_then(Expr::as_int).unwrap_or(0) as u32;
+        let known = value.as_int();
+        let (at, kind, value) = match () {
+            () if tokens.has("global_address") => (field::ADDRESS, Kind::U64, value.clone()),
+            () if tokens.has("global_stride") => (field::STRIDES + 8 * number, Kind::U64, value.clone()),
+            () if tokens.has("global_dim") => (field::DIMS + 8 * number, Kind::U64, value.clone()),
+            () if tokens.has("box_dim") => (field::BOX_DIMS + 2 * number, Kind::U16, value.clone()),
+            () if tokens.has("element_stride") => {
+                (field::ELEMENT_STRIDES + 2 * number, Kind::U16, value.clone())
+            }
+            // Counted from 0.
+            () if tokens.has("rank") => {
+                let one = Expr::constant(value.dtype, 1);
+                (field::RANK, Kind::U8, value.clone() + one)
+            }
+            () if tokens.has("interleave_layout") => (field::INTERLEAVE, Kind::U8, value.clone()),
+            () if tokens.has("swizzle_mode") => (field::SWIZZLE, Kind::U8, value.clone()),
+            () if tokens.has("fill_mode") => (field::FILL, Kind::U8, value.clone()),
+            () if tokens.has("elemtype") => {
+                let ty = known.and_then(|value| usize::try_from(value).ok());
+                let Some(ty) = ty.and_then(|ty| TYPES.get(ty)) else {
+                    return error(
+                        self.span,
+                        "tensormap.replace: the type of the elements is a number up to 12",
+                    );
+                };
+                (field::TYPE, Kind::U8, Expr::constant(DType::UINT32, *ty))
+            }
+            () => return Ok(false),
+        };
+        let value = self.value(&value)?;
+        let value = self.convert(value, kind)?;
+        self.store_pointer(&moved(map, at), kind, &[value])?;
+        Ok(true)
+    }
+
+    /// `tensormap.cp_fenceproxy`: the lanes of the warp copy a map together, and release it.
+    fn publish_map(&mut self, call: &InstructionCall) -> Result<bool> {
+        let (Some(to), Some(from)) = (call.get("dst_mem"), call.get("src_mem")) else {
+            return Ok(false);
+        };
+        self.emit(Inst::WarpSync);
+        let register = vec![Expr::int32(32), Expr::string("laneid")];
+        let lane = Expr::call(Op::PtxFetchRegister, DType::INT32, register);
+        let word = |pointer: &Expr| {
+            let bytes = left(lane.clone(), Expr::int32(2));
+            match pointer.dtype == DType::UINT32 {
+                true => pointer.clone() + bytes.cast(DType::UINT32),
+                false => Expr::call(
+                    Op::HandleAddByteOffset,
+                    pointer.dtype,
+                    vec![pointer.clone(), bytes],
+                ),
+            }
+        };
+        let value = self.load_pointer(&word(from), Kind::U32, 1)?;
+        self.store_pointer(&word(to), Kind::U32, &value)?;
+        self.emit(Inst::Fence {
+            scope: Scope::of(call.tokens.get("scope")),
+            sc: false,
+        });
+        Ok(true)
+    }
+}
