@@ -396,7 +396,8 @@ impl Outcome {
     }
 }
 
-/// The mutants that may be silent, with the reasons: lines `name: reason`, where `*` may stand for the kernel of the name.
+/// The mutants that may be silent, with the reasons: lines `name: reason`, where `*` may stand for the kernel of the name, and
+/// `* *` for kernel and file.
 pub fn redundant(text: &str) -> BTreeMap<String, String> {
     let lines = text.lines().filter(|l| !l.starts_with('#'));
     let pairs = lines.filter_map(|l| l.split_once(": "));

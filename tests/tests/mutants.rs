@@ -181,7 +181,8 @@ struct Tally {
     known: usize,
     not_run: usize,
     failures: Vec<String>,
-    /// Mutants that may be silent, with the reasons; `*` for a kernel's name stands for every kernel of its file.
+    /// Mutants that may be silent, with the reasons; `*` for a kernel's name stands for every kernel of its file, `* *` for those of
+    /// all files.
     allowed: BTreeMap<String, String>,
     /// The entries that were used.
     seen: BTreeSet<String>,
@@ -191,8 +192,14 @@ impl Tally {
     fn count(&mut self, mutant: &Mutant, outcome: Outcome, time: Duration) {
         let Mutant { name, line, .. } = mutant;
         let words: Vec<&str> = name.splitn(3, ' ').collect();
-        let of_all = format!("{} * {}", words[0], words[words.len() - 1]);
-        let entry = [name, &of_all]
+        let statement = words[words.len() - 1];
+        let of_all = format!("{} * {statement}", words[0]);
+        // Whichever of a kernel's statements of this text it is.
+        let text = statement
+            .trim_end_matches(|c: char| c.is_ascii_digit())
+            .trim_end();
+        let anywhere = format!("* * {text}");
+        let entry = [name, &of_all, &anywhere]
             .into_iter()
             .find(|n| self.allowed.contains_key(*n));
         match outcome {
