@@ -150,9 +150,9 @@ pub(super) fn meaning(op: Op) -> Meaning {
         Op::Prefetch => Effect(|_, _| Ok(())),
 
         // Calls that leave the kernel.
-        Op::CallExtern => Either(|c, call| c.call_out(&call.args[..], 1, call.dtype)),
-        Op::CallPureExtern => Either(|c, call| c.call_out(&call.args[..], 1, call.dtype)),
-        Op::CudaFuncCall => Either(|c, call| c.call_out(&call.args[..], 2, call.dtype)),
+        Op::CallExtern => Either(|c, call| c.call_out(call.args, 1, call.dtype)),
+        Op::CallPureExtern => Either(|c, call| c.call_out(call.args, 1, call.dtype)),
+        Op::CudaFuncCall => Either(|c, call| c.call_out(call.args, 2, call.dtype)),
         Op::CudaPrintf => Effect(|c, call| c.printf(call.args)),
         Op::PrintBuffer => Effect(|c, call| c.print_buffer(call.args)),
 
