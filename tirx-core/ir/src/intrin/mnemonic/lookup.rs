@@ -141,7 +141,7 @@ impl Lookup {
         let joined = JOINED.iter().find(|joined| joined.replace('.', "_") == name);
         let mut words = joined.copied().unwrap_or(&name).split('.');
         let first = words.next()?;
-        let candidates: Vec<Candidate> = family(first).iter().map(|i| Tokens::new(i)).collect();
+        let candidates: Vec<Candidate> = family(first).iter().map(Tokens::new).collect();
         if candidates.is_empty() {
             return None;
         }
