@@ -73,6 +73,12 @@ struct Call {
     instruction: &'static Instruction,
 }
 
+/// Whether two are one instruction of the tables, which are read by families and as a whole.
+fn is_same(a: &Instruction, b: &Instruction) -> bool {
+    let names = |i: &Instruction| i.operands.iter().map(|o| o.name).collect::<Vec<_>>();
+    a.place == b.place && a.family == b.family && names(a) == names(b)
+}
+
 /// A mnemonic with one choice of tokens; `None` where PTX does not have it.
 fn mnemonic(instruction: &'static Instruction, round: usize, with_optional: bool) -> Option<String> {
     let mut text = instruction.family.to_string();
@@ -87,7 +93,7 @@ fn mnemonic(instruction: &'static Instruction, round: usize, with_optional: bool
     let found = lookup
         .candidates
         .iter()
-        .find(|c| std::ptr::eq(c.instruction, instruction))?;
+        .find(|c| is_same(c.instruction, instruction))?;
     (found.missing().is_none() && found.mistake().is_none()).then_some(text)
 }
 
@@ -97,7 +103,7 @@ fn operands(instruction: &'static Instruction, text: &str, at: &mut usize) -> Op
     let tokens = lookup
         .candidates
         .iter()
-        .find(|c| std::ptr::eq(c.instruction, instruction))?;
+        .find(|c| is_same(c.instruction, instruction))?;
     let mut out = Vec::new();
     for operand in &instruction.operands {
         let there = operand

@@ -367,9 +367,7 @@ impl Line {
         found.is_ok_and(|found| {
             let mut candidates = found.candidates.iter();
             candidates.any(|c| {
-                std::ptr::eq(c.instruction, self.instruction)
-                    && c.missing().is_none()
-                    && c.mistake().is_none()
+                is_same(c.instruction, self.instruction) && c.missing().is_none() && c.mistake().is_none()
             })
         })
     }
@@ -416,6 +414,16 @@ impl Line {
         }
         Some(format!("{}({})", spelled(words), arguments.join(", ")))
     }
+}
+
+/// Whether two are one instruction of the tables: they are read by families and as a whole. A line stands for several where operands
+/// may be left out.
+fn is_same(a: &Instruction, b: &Instruction) -> bool {
+    let names = |instruction: &Instruction| -> Vec<&'static str> {
+        let operands = instruction.operands.iter();
+        operands.map(|operand| operand.name).collect()
+    };
+    a.place == b.place && a.family == b.family && names(a) == names(b)
 }
 
 /// A mnemonic as a chain, or as a string where a word is no name of Python.
