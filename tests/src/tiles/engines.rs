@@ -284,7 +284,8 @@ for k in T.unroll({steps}):
 T.cuda.warp_sync()
 Tx.warp.copy(B, d)"
     );
-    program(random.pick(&[HOPPER, BLACKWELL]), 32, &[a, b], &lines)
+    let arch = *random.pick(&[HOPPER, BLACKWELL]);
+    program(arch, 32, &[a, b], &lines)
 }
 
 /// From rows to columns and back by a warp.
@@ -340,7 +341,8 @@ Tx.warp.copy(c, C)
 Tx.warp.gemm(c, a, b, c, alpha=1.0, beta={beta})
 Tx.warp.copy(D, c)"
     );
-    program(random.pick(&[HOPPER, BLACKWELL]), 32, &[a, b, c, d], &lines)
+    let arch = *random.pick(&[HOPPER, BLACKWELL]);
+    program(arch, 32, &[a, b, c, d], &lines)
 }
 
 /// The operands of a product by shared memory, `C = A Bᵀ` or, with `turned`, `A B`; twice, where it is added to itself.
