@@ -20,7 +20,7 @@
 //! `replace all:` every one. Changes apply one after the other. Arguments, and what must be in them after the run, are those
 //! of the first `# sim:` of the kernel; `fault:` and `seeds:` are the variant's own.
 //!
-//! [`expand`] writes variants out at the end of the text, so that nothing else needs to know of them.
+//! `expand` writes variants out at the end of the text, so that nothing else needs to know of them.
 
 use std::fmt::Write as _;
 

@@ -8,7 +8,7 @@ from tvm.script import tirx as T
 # sim: states
 #   A: float32[64] = i
 #   B: float32[64] = 0 -> 63 - i
-#   C: uint32[64] = 0 -> 2016
+#   C: uint32[64] = 0 -> 32 * 63 + 32 * 31
 #   seeds: 3
 @T.prim_func
 def states(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), C: T.Buffer((64,), "uint32")):
@@ -36,7 +36,7 @@ def states(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), C: T.Bu
         done = T.uint32(0)
         while done == T.uint32(0):
             T.ptx.mbarrier.test_wait.acquire.cta.shared.b64(done, bar.ptr_to([0]), state)
-    # Each arrival has left one less for the others.
+    # Each warp's arrivals have left so many less for the other warp.
     T.ptx.mbarrier.pending_count.b64(pending, state)
     T.ptx.atom.relaxed.gpu.global_.add.u32(all, C.ptr_to([0]), pending - T.uint32(1))
     T.cuda.cta_sync()

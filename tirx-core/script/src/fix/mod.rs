@@ -2,7 +2,7 @@
 //!
 //! Calls of PTX functions are replaced in the text, by their spans, so that everything else stays as it is. What a call becomes is
 //! found from the tables of mnemonics: a line says which row it is and where the row's arguments come from, and
-//! [`backwards`] reads that from right to left. Where several mnemonics are possible, and whether one is right at all, is
+//! `backwards` reads that from right to left. Where several mnemonics are possible, and whether one is right at all, is
 //! decided by the result: a replacement stays only where the file still makes the same IR.
 
 mod backwards;

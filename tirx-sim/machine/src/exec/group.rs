@@ -81,11 +81,12 @@ impl Group {
                 return Ok(GroupStop::Done);
             }
             progress |= self.open_barriers(ctx)?;
+            // Compiled code reconverges behind a branch. What the lanes wait for may be in another block of the group; where none
+            // of these can go on, it may be lanes of the same warp, such as the holder of a lock.
+            progress |= !progress && self.blocks.iter_mut().any(Block::run_ahead);
             if yields {
                 return Ok(GroupStop::Waiting(true));
             }
-            // Compiled code reconverges behind a branch. What the lanes wait for may be in another block.
-            progress |= !progress && self.blocks.iter_mut().any(Block::run_ahead);
             if !progress {
                 return if self.blocks.iter().any(Block::spins) {
                     Ok(GroupStop::Waiting(any))

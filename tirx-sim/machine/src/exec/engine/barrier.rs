@@ -242,13 +242,9 @@ impl Machine<'_, '_> {
             done.map(|()| state)
         })?;
         if let Some(d) = inst.state {
-            // The lanes arrive one by one, within one phase.
-            let each = match inst.what {
-                MbarrierWhat::ArriveExpect => 1,
-                _ => u64::from(count),
-            };
-            for (before, lane) in lanes(mask).enumerate() {
-                self.warp.v64[d as usize][lane as usize] = state - each * before as u64;
+            // The arrivals of a warp's lanes are one operation: each lane gets the state before it, as on an H200.
+            for lane in lanes(mask) {
+                self.warp.v64[d as usize][lane as usize] = state;
             }
         }
         Ok(())
