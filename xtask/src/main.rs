@@ -2,7 +2,7 @@
 //!
 //! | task | what it does |
 //! |---|---|
-//! | `test` | installs the pinned nvcc and sccache if there are none, then runs every test |
+//! | `test` | installs the pinned nvcc, nvdisasm and sccache if there are none, then runs every test |
 //! | `gpu-kit` | builds `gpu-kit/`: executables and `run.sh` for a machine with a driver and nothing else |
 //! | `oracle` | compares IR after each pass, and machine code, of every kernel with Apache TVM's |
 //! | `published` | builds users' crates from the packaged crates, as a registry would serve them; `verify` compiles each |
