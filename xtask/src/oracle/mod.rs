@@ -10,6 +10,7 @@
 //!
 //! `cargo xtask oracle layouts` and `cargo xtask oracle tiles` compare random layouts and random tile primitives.
 
+mod explained;
 mod intended;
 mod kernels;
 mod layouts;

@@ -13,7 +13,8 @@ use tirx_core::script::{KernelFile, NoImports};
 use tirx_core::source::SourceMap;
 use tirx_core::transform::{Lowering, Options, PIPELINE, PassContext, Step, Target, lower};
 
-use super::intended::{self, Counts, Parting};
+use super::explained::{self, Parting};
+use super::intended::{self, Counts};
 
 /// Used for the place of a difference where one of the modules cannot be read.
 const TEXT: &str = "the reference's text";
@@ -255,7 +256,7 @@ fn outcome(written: &IRModule, ours: &IRModule, theirs: &IRModule, counts: &Coun
 
 /// The reason why two modules differ, if it is known.
 fn parted(parting: &Parting<'_>, mut counts: Counts) -> Outcome {
-    match intended::explanation(parting) {
+    match explained::explanation(parting) {
         Some(reason) => {
             *counts.entry(reason).or_default() += 1;
             Outcome::Explained(counts, parting.at.to_string())
