@@ -1,18 +1,13 @@
 //! Construction of statements that several variants use.
 
 use crate::intrin::Op;
-use crate::ir::{Buffer, BufferNode, BufferRegion, DType, Expr, Stmt, StmtKind, Var};
+use crate::ir::{Buffer, BufferNode, DType, Expr, Stmt, StmtKind, Var};
 use crate::layout::Layout;
 use crate::source::Span;
 
-/// The layout of a buffer.
-pub(super) fn layout_of(buffer: &Buffer) -> Option<Layout> {
-    Layout::of(buffer)
-}
-
 /// The storage of a buffer as one dimension of elements, and its declaration.
 pub(super) fn flat_view(buffer: &Buffer, span: Span) -> (Buffer, Stmt) {
-    let size = match layout_of(buffer) {
+    let size = match Layout::of(buffer) {
         Some(layout) => layout.memory_span(),
         None => crate::layout::apply::product(&buffer.shape),
     };
@@ -130,9 +125,4 @@ pub(super) fn space(scope: &str) -> &str {
     } else {
         scope
     }
-}
-
-/// The product of a region's extents, where they are constants.
-pub(super) fn elements(region: &BufferRegion) -> Option<i128> {
-    region.ranges.iter().map(|(_, extent)| extent.as_int()).product()
 }

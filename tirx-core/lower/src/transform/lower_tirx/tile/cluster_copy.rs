@@ -12,12 +12,15 @@ use super::build::{address, flat_view};
 use super::call::Call;
 use super::context::Context;
 use super::emit::Emit;
+use super::multiples::{is_multiple, may_be_multiple};
+use super::operands::bits;
+use super::predicates::{ONE_THREAD, memories, same_dtypes};
 use super::tensor_copy::{SharedSide, common_runs};
 use super::variant::{
     Completion, Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant,
 };
 use crate::intrin::{Arch, Op};
-use crate::ir::{BinOp, BufferRegion, DType, ExecScope, Expr, ForKind, ForLoop, Stmt, TileOp, Var};
+use crate::ir::{BinOp, BufferRegion, DType, Expr, ForKind, ForLoop, Stmt, TileOp, Var};
 use crate::layout::apply::binary;
 
 pub(super) static VARIANTS: &[Variant] = &[Variant {
@@ -39,26 +42,10 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
         },
     ],
     predicates: &[
-        Predicate {
-            name: "scope thread",
-            holds: |_, cx| match cx.scope {
-                ExecScope::Thread => Ok(()),
-                scope => Err(format!("one thread issues bulk copies, the scope is {}", scope.name()).into()),
-            },
-        },
+        ONE_THREAD,
         Predicate {
             name: "from shared to shared memory",
-            holds: |call, _| {
-                let (dst, src) = call.moved()?;
-                let (to, from) = (dst.buffer.scope(), src.buffer.scope());
-                match to.starts_with("shared") && from.starts_with("shared") {
-                    true => Ok(()),
-                    false => Err(format!(
-                        "copies to other blocks are within shared memory, found src={from} dst={to}"
-                    )
-                    .into()),
-                }
-            },
+            holds: |call, _| memories(call, &[("shared", "shared")]),
         },
     ],
     completion: Completion::Mbarrier { bytes: None },
@@ -89,14 +76,8 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let rank = call
         .option_expr("remote_cta_id")
         .ok_or("remote_cta_id= is missing, the rank of the receiving block")?;
-    if dst.buffer.dtype != src.buffer.dtype {
-        return Err(format!(
-            "dtypes differ: dst is {}, src is {}",
-            dst.buffer.dtype, src.buffer.dtype
-        )
-        .into());
-    }
-    let bits = i128::from(src.buffer.dtype.bits) * i128::from(src.buffer.dtype.lanes);
+    same_dtypes(dst, src)?;
+    let bits = bits(src.buffer.dtype);
     let to = SharedSide::of(dst, cx.facts)?;
     let from = SharedSide::of(src, cx.facts)?;
     let mut runs = common_runs(&to.iters, &from.iters)
@@ -122,27 +103,21 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     if to.swizzle != from.swizzle {
         return Err("the two sides are swizzled differently".into());
     }
-    let zero = |e: Expr, by: i128, cx: &mut Context<'_>| {
-        let rest = binary(BinOp::FloorMod, e.clone(), Expr::constant(e.dtype, by));
-        cx.facts.simplify(&rest).is_int(0)
-    };
     if let Some(swizzle) = to.swizzle {
         let (block, period) = (1i128 << swizzle.block_bits(), 1i128 << swizzle.period_bits());
         let apart = binary(BinOp::Sub, to.offset.clone(), from.offset.clone());
         let steps = turns
             .iter()
             .all(|[_, to, from]| (to - from) % period == 0 && to % block == 0);
-        if run % block != 0 || !steps || !zero(apart, period, cx) || !zero(from.offset.clone(), block, cx) {
+        let alike = is_multiple(&apart, period, cx.facts) && is_multiple(&from.offset, block, cx.facts);
+        if run % block != 0 || !steps || !alike {
             return Err("the runs are not whole blocks at equal places of the swizzle".into());
         }
     } else {
         let per = 128 / bits.min(128);
-        let off = |e: &Expr, cx: &mut Context<'_>| {
-            let rest = binary(BinOp::FloorMod, e.clone(), Expr::constant(e.dtype, per));
-            cx.facts.simplify(&rest).as_int().is_some_and(|r| r != 0)
-        };
+        let mut off = |e: &Expr| !may_be_multiple(e, per, cx.facts);
         let steps = turns.iter().any(|[_, to, from]| to % per != 0 || from % per != 0);
-        if steps || off(&to.offset, cx) || off(&from.offset, cx) {
+        if steps || off(&to.offset) || off(&from.offset) {
             return Err("the runs are not aligned to 16 bytes on both sides".into());
         }
     }

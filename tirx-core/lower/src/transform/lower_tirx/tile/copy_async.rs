@@ -11,12 +11,13 @@
 //! **Cost.** `elements / (threads * vector)` instructions per thread. The caller commits and waits:
 //! `T.ptx.cp_async.commit_group()`, `T.ptx.cp_async.wait_group(n)`, then a barrier.
 
-use super::build::{address, elements, flat_view, repeat};
+use super::build::{address, flat_view, repeat};
 use super::call::Call;
 use super::context::Context;
 use super::copy::partition::{Partition, partition};
-use super::copy::{FULL_SCOPE, SAME_ELEMENTS, SCOPE};
 use super::emit::Emit;
+use super::operands::{bits, elements};
+use super::predicates::{DIVIDES, FULL_SCOPE, SAME_ELEMENTS, SCOPE, memories};
 use super::variant::{
     Completion, Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant,
 };
@@ -42,12 +43,9 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
         },
         Predicate {
             name: "from global to shared memory",
-            holds: global_to_shared,
+            holds: |call, _| memories(call, &[("global", "shared")]),
         },
-        Predicate {
-            name: "the elements divide among the threads",
-            holds: divides,
-        },
+        DIVIDES,
     ],
     options: &[
         TileOption {
@@ -81,32 +79,13 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
     ..Variant::DEFAULT
 }];
 
-fn global_to_shared(call: &Call<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
-    let (dst, src) = call.moved()?;
-    let (from, to) = (src.buffer.scope(), dst.buffer.scope());
-    if from == "global" && to.starts_with("shared") {
-        return Ok(());
-    }
-    Err(format!("unsupported memory scopes src={from} dst={to}; allowed: global->shared*").into())
-}
-
-fn divides(call: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
-    let (_, src) = call.moved()?;
-    let threads = cx.thread_count()?;
-    match elements(src) {
-        None => Err("non-constant region extent".into()),
-        Some(n) if n > 0 && n % threads == 0 => Ok(()),
-        Some(n) => Err(format!("region size {n} not divisible by thread_cnt={threads}").into()),
-    }
-}
-
 /// `direct=True`: the calling thread's region by one instruction, which the caller promises to be contiguous and aligned.
 fn direct(call: &Call<'_>, cx: &Context<'_>) -> Result<i128, Decline> {
     let (dst, src) = call.moved()?;
     if cx.scope != ExecScope::Thread {
         return Err(format!("direct=True is for scope thread, found {}", cx.scope.name()).into());
     }
-    let bits = src.buffer.dtype.bits as i128 * src.buffer.dtype.lanes as i128;
+    let bits = bits(src.buffer.dtype);
     let elements = elements(dst).ok_or("direct=True needs constant extents")?;
     match elements * bits {
         32 | 64 | 128 => Ok(elements * bits / 8),
@@ -133,7 +112,7 @@ struct Pieces {
 fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let (dst, src) = call.moved()?;
     let dtype = src.buffer.dtype;
-    let bits = dtype.bits as i128 * dtype.lanes as i128;
+    let bits = bits(dtype);
     let (partition, bytes) = if call.option_flag("direct") {
         (None, direct(call, cx)?)
     } else {

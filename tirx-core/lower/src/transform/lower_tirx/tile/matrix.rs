@@ -17,11 +17,12 @@
 
 use super::build::{address, flat_view};
 use super::context::Context;
+use super::multiples::{is_multiple, quotient};
+use super::operands::bits;
 use super::places::Places;
 use crate::arith::fold;
 use crate::intrin::Op;
-use crate::ir::{BinOp, Buffer, BufferRegion, DType, Expr, Stmt, Var};
-use crate::layout::apply::binary;
+use crate::ir::{Buffer, BufferRegion, DType, Expr, Stmt, Var};
 use crate::source::Span;
 
 /// Bits of a piece.
@@ -94,7 +95,7 @@ impl SharedMatrix {
         if places.axes().any(|a| !a.is_memory()) {
             return Err(format!("{name} is spread over threads"));
         }
-        let bits = i128::from(buffer.dtype.bits) * i128::from(buffer.dtype.lanes);
+        let bits = bits(buffer.dtype);
         let swizzle = match places.swizzle {
             None => 0,
             Some(s) => {
@@ -203,12 +204,7 @@ impl SharedMatrix {
     pub(super) fn aligned(&self, cx: &mut Context<'_>) -> Result<(), String> {
         let name = &self.buffer.name;
         let period = (8 * PIECE) << self.swizzle;
-        let mut divides = |e: &Expr, bits: i128| {
-            let per = Expr::constant(e.dtype, (bits / self.bits).max(1));
-            cx.facts
-                .simplify(&binary(BinOp::FloorMod, e.clone(), per))
-                .is_int(0)
-        };
+        let mut divides = |e: &Expr, bits: i128| is_multiple(e, (bits / self.bits).max(1), cx.facts);
         if let Some(offset) = &self.buffer.elem_offset
             && !divides(offset, if self.swizzle == 0 { PIECE } else { period })
         {
@@ -225,9 +221,7 @@ impl SharedMatrix {
 
     /// The region's offset from the buffer's data, in units of 16 bytes.
     pub(super) fn start_pieces(&self, cx: &mut Context<'_>) -> Expr {
-        let per = Expr::constant(self.start.dtype, PIECE / self.bits);
-        cx.facts
-            .simplify(&binary(BinOp::FloorDiv, self.start.clone(), per))
+        quotient(&self.start, PIECE / self.bits, cx.facts)
     }
 }
 

@@ -15,9 +15,9 @@
 use super::build::{address, flat_view};
 use super::call::Call;
 use super::context::Context;
-use super::copy::FULL_SCOPE;
 use super::emit::Emit;
 use super::places::Places;
+use super::predicates::{FULL_SCOPE, all_in, scope_among};
 use super::variant::{Decline, Emits, Explanation, Plan, Predicate, Variant};
 use crate::arith::fold;
 use crate::intrin::{Arch, Op};
@@ -31,23 +31,12 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
     predicates: &[
         Predicate {
             name: "scope warp, warpgroup or cta",
-            holds: |_, cx| match cx.scope {
-                ExecScope::Warp | ExecScope::Warpgroup | ExecScope::Cta => Ok(()),
-                other => Err(format!("expected warp exec_scope, got {}", other.name()).into()),
-            },
+            holds: |_, cx| scope_among(cx, &[ExecScope::Warp, ExecScope::Warpgroup, ExecScope::Cta]),
         },
         FULL_SCOPE,
         Predicate {
             name: "every region in local memory",
-            holds: |call, _| match call.regions().find(|r| r.buffer.scope() != "local") {
-                Some(region) => Err(format!(
-                    "{} is in {}, not in local memory",
-                    region.buffer.name,
-                    region.buffer.scope()
-                )
-                .into()),
-                None => Ok(()),
-            },
+            holds: |call, _| all_in("local", call.regions()),
         },
     ],
     plan,

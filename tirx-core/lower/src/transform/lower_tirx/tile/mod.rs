@@ -10,6 +10,19 @@
 //! coordinate.
 //!
 //! **Adding a variant** is a file whose head comment says idea, conditions and cost, and a row of the table.
+//!
+//! What variants share is in files of its own:
+//!
+//! | file | question |
+//! |---|---|
+//! | `predicates.rs` | which conditions do several variants ask of a call? |
+//! | `operands.rs` | the layout of a region, its elements and their bits |
+//! | `places.rs`, `registers.rs` | where do elements lie, as numbers; which thread holds which? |
+//! | `digits.rs` | the digits of a number of mixed radix |
+//! | `multiples.rs` | is an expression a multiple, and what is it divided? |
+//! | `swizzle.rs` | addresses through a swizzle |
+//! | `build.rs`, `formula.rs` | statements that several variants write; expressions over values that come later |
+//! | `synchronization.rs` | the barrier of a scope |
 
 mod active;
 mod awaited;
@@ -20,17 +33,22 @@ mod compose;
 mod context;
 mod copy;
 mod copy_async;
+mod digits;
 mod elementwise;
 mod emit;
 mod formula;
 mod matrix;
 mod mma;
+mod multiples;
 mod named;
+mod operands;
 mod permute_layout;
 mod places;
+mod predicates;
 mod reduction;
 mod registers;
 mod swizzle;
+mod synchronization;
 mod table;
 mod tcgen05;
 mod tensor_copy;
@@ -301,7 +319,7 @@ impl Walk<'_> {
             separates: false,
         };
         let (rows, result) = choose(&Call::new(tile, span), &mut context);
-        let left_out = copy::full_scope(&context).is_err();
+        let left_out = predicates::full_scope(&context).is_err();
         let condition = self.narrowed.filter(|_| left_out);
         let mut decision = Decision {
             call: tile.clone(),

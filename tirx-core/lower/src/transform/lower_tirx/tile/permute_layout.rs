@@ -11,16 +11,18 @@
 //!
 //! **Cost.** One load and one store of each element; two synchronizations of the warp.
 
-use super::build::{flat_view, layout_of, local};
+use super::build::{flat_view, local};
 use super::call::Call;
 use super::context::Context;
-use super::copy::{FULL_SCOPE, SAME_ELEMENTS};
+use super::digits::place;
 use super::emit::Emit;
+use super::operands::{bits, in_memory};
+use super::predicates::{FULL_SCOPE, SAME_ELEMENTS, scope_among};
 use super::variant::{Decline, Emits, Explanation, Plan, Predicate, Variant};
 use crate::intrin::Op;
 use crate::ir::{BinOp, Buffer, BufferRegion, DType, ExecScope, Expr, Stmt, TileOp, Var};
 use crate::layout::apply::binary;
-use crate::layout::{Layout, LayoutAlgebra, TileAlgebra, TileLayout};
+use crate::layout::{Layout, TileAlgebra, TileLayout};
 
 pub(super) static VARIANTS: &[Variant] = &[Variant {
     ops: &[TileOp::PermuteLayout],
@@ -29,10 +31,7 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
     predicates: &[
         Predicate {
             name: "scope warp",
-            holds: |call, _| match call.scope {
-                ExecScope::Warp => Ok(()),
-                other => Err(format!("the scope is {}, expected warp", other.name()).into()),
-            },
+            holds: |_, cx| scope_among(cx, &[ExecScope::Warp]),
         },
         FULL_SCOPE,
         SAME_ELEMENTS,
@@ -62,7 +61,7 @@ struct PermutePlan {
 fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let (dst, src) = call.moved()?;
     let dtype = dst.buffer.dtype;
-    let bytes = i128::from(dtype.bits) * i128::from(dtype.lanes) / 8;
+    let bytes = bits(dtype) / 8;
     if bytes == 0 {
         return Err(format!("{dtype} elements are smaller than a byte").into());
     }
@@ -99,17 +98,10 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
 
 /// The layout of a region and the place of each element, in row-major order, without the region's own offset.
 fn places(region: &BufferRegion, cx: &mut Context<'_>) -> Result<(TileLayout, Vec<i128>), String> {
-    let buffer = &region.buffer;
-    let name = &buffer.name;
-    let layout = layout_of(buffer).ok_or_else(|| format!("{name} has no layout"))?;
-    let sliced = layout
-        .slice(&buffer.shape, &region.ranges, cx.facts)
-        .ok_or_else(|| format!("the layout of {name} cannot be sliced to the region"))?;
+    let name = &region.buffer.name;
+    let sliced = in_memory(region, cx.facts)?;
     if sliced.swizzle().is_some_and(|s| s.swizzle_len > 0) {
         return Err(format!("the layout of {name} is a swizzle"));
-    }
-    if sliced.has_hardware_axis() {
-        return Err(format!("{name} is spread over threads"));
     }
     let tile = sliced.tile().canonical(false);
     let digits: Option<Vec<(i128, i128)>> = tile
@@ -122,15 +114,7 @@ fn places(region: &BufferRegion, cx: &mut Context<'_>) -> Result<(TileLayout, Ve
     if count > LANES * LANES {
         return Err(format!("{count} elements; a warp moves up to 1024"));
     }
-    let place = |number: i128| {
-        let (mut rest, mut place) = (number, 0);
-        for (extent, stride) in digits.iter().rev() {
-            place += rest % extent * stride;
-            rest /= extent;
-        }
-        place
-    };
-    let all = (0..count).map(place).collect();
+    let all = (0..count).map(|number| place(number, digits.iter())).collect();
     Ok((tile, all))
 }
 

@@ -6,11 +6,12 @@
 //!
 //! A place is the sum of one term for each dimension, so that a table for each dimension holds all of it.
 
-use super::build::layout_of;
 use super::context::Context;
+use super::digits::place;
+use super::operands::sliced;
 use crate::ir::{BufferRegion, Expr};
 use crate::layout::axes::{self, Level};
-use crate::layout::{Axis, LayoutAlgebra, Swizzle, TileAlgebra, TileLayout};
+use crate::layout::{Axis, Swizzle, TileAlgebra, TileLayout};
 
 /// The places of a region's elements.
 pub(super) struct Places {
@@ -32,10 +33,7 @@ impl Places {
     pub(super) fn of(region: &BufferRegion, cx: &mut Context<'_>) -> Result<Places, String> {
         let buffer = &region.buffer;
         let name = &buffer.name;
-        let layout = layout_of(buffer).ok_or_else(|| format!("{name} has no layout"))?;
-        let sliced = layout
-            .slice(&buffer.shape, &region.ranges, cx.facts)
-            .ok_or_else(|| format!("the layout of {name} cannot be sliced to the region"))?;
+        let sliced = sliced(region, cx.facts)?;
         let extents = region
             .const_extents()
             .ok_or_else(|| format!("the extents of the region of {name} are not constant"))?;
@@ -125,14 +123,7 @@ impl Places {
                 })
                 .collect();
             (0..*extent)
-                .map(|coordinate| {
-                    let (mut rest, mut place) = (coordinate, 0);
-                    for (extent, stride) in digits.iter().rev() {
-                        place += rest % extent * stride;
-                        rest /= extent;
-                    }
-                    place
-                })
+                .map(|coordinate| place(coordinate, digits.iter()))
                 .collect()
         };
         self.extents.iter().zip(&self.runs).map(run).collect()

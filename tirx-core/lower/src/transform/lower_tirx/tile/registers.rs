@@ -4,8 +4,8 @@
 //! row-major order are split over the layout's iterators; a digit of an iterator on a thread axis follows from the
 //! calling thread's number on that axis, a digit of one on the memory axis is counted by a loop.
 
-use super::build::layout_of;
 use super::context::Context;
+use super::operands::sliced;
 use crate::arith::fold;
 use crate::ir::{BinOp, BufferRegion, ExecScope, Expr};
 use crate::layout::axes::{self, AxisRow, Level};
@@ -58,19 +58,22 @@ fn index_on(axis: &Axis, cx: &Context<'_>) -> Option<Expr> {
     })
 }
 
+/// The iterators over threads, in canonical form.
+pub(super) fn over_threads(iters: &[Iter]) -> TileLayout {
+    let threads = iters.iter().filter(|i| Held::is_thread(i)).cloned().collect();
+    TileLayout::of(threads).canonical(true)
+}
+
 impl Held {
     /// The distribution of a region in local memory.
     pub(super) fn of(region: &BufferRegion, cx: &mut Context<'_>) -> Result<Held, String> {
         let buffer = &region.buffer;
         let name = &buffer.name;
-        let layout = layout_of(buffer).ok_or_else(|| format!("{name} has no layout"))?;
-        if layout.swizzle().is_some() {
+        let sliced = sliced(region, cx.facts)?;
+        if sliced.swizzle().is_some() {
             return Err(format!("the layout of {name} is a swizzle"));
         }
-        let sliced = layout
-            .tile()
-            .slice(&buffer.shape, &region.ranges, cx.facts)
-            .ok_or_else(|| format!("the layout of {name} cannot be sliced to the region"))?;
+        let sliced = sliced.tile();
         for iter in sliced.shard.iter().chain(&sliced.replica) {
             if iter.axis.is_memory() {
                 continue;

@@ -8,6 +8,7 @@
 //! * only other steps need the whole computation in each iteration.
 
 use super::context::Context;
+use super::multiples::is_multiple;
 use crate::intrin::Op;
 use crate::ir::{BinOp, Expr};
 use crate::layout::Swizzle;
@@ -32,9 +33,7 @@ pub(super) fn swizzled(
     let add = |a: Expr, b: Expr| if b.is_int(0) { a } else { binary(BinOp::Add, a, b) };
     let scaled = |s: &Step| binary(BinOp::Mul, s.digit.clone(), s.stride.clone());
     let (mut inside, mut behind) = (base.clone(), Expr::int32(0));
-    let by = Expr::constant(fixed.dtype, period);
-    let rest = cx.facts.simplify(&binary(BinOp::FloorMod, fixed.clone(), by));
-    let fixed_inside = !rest.is_int(0);
+    let fixed_inside = !is_multiple(fixed, period, cx.facts);
     if fixed_inside {
         inside = add(inside, fixed.clone());
     } else {

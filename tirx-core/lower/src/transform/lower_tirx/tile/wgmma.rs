@@ -17,19 +17,17 @@
 use super::build::{address, flat_view};
 use super::call::Call;
 use super::context::Context;
-use super::copy::FULL_SCOPE;
 use super::emit::Emit;
 use super::matrix::SharedMatrix;
+use super::multiples::is_multiple;
 use super::places::Places;
+use super::predicates::{FULL_SCOPE, scope_among};
 use super::variant::{
     Completion, Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant,
 };
 use crate::arith::fold;
 use crate::intrin::{Arch, Op};
-use crate::ir::{
-    BinOp, Buffer, BufferNode, BufferRegion, DType, ExecScope, Expr, Stmt, StmtKind, TileOp, Var,
-};
-use crate::layout::apply::binary;
+use crate::ir::{Buffer, BufferNode, BufferRegion, DType, ExecScope, Expr, Stmt, StmtKind, TileOp, Var};
 use crate::layout::axes::Level;
 use crate::source::Span;
 
@@ -47,10 +45,7 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
     predicates: &[
         Predicate {
             name: "scope warpgroup",
-            holds: |_, cx| match cx.scope {
-                ExecScope::Warpgroup => Ok(()),
-                other => Err(format!("expected warpgroup exec_scope, got {}", other.name()).into()),
-            },
+            holds: |_, cx| scope_among(cx, &[ExecScope::Warpgroup]),
         },
         FULL_SCOPE,
         Predicate {
@@ -351,17 +346,13 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
 impl Fragments {
     /// Whether neighbours of a row that make up a register of 32 bits lie in one word.
     fn in_words(&self, per_word: i128, cx: &mut Context<'_>) -> bool {
-        let per = Expr::constant(self.start.dtype, per_word);
-        let whole = cx
-            .facts
-            .simplify(&binary(BinOp::FloorMod, self.start.clone(), per));
         let first = |table: &[i128]| table.iter().all(|place| place % per_word == 0);
         let runs = self.columns.chunks(per_word as usize);
         let neighbours = |run: &[i128]| {
             let expected = (0..).map(|i| run[0] + i);
             run[0] % per_word == 0 && run.iter().copied().zip(expected).all(|(a, b)| a == b)
         };
-        whole.is_int(0)
+        is_multiple(&self.start, per_word, cx.facts)
             && first(&self.rows)
             && runs.into_iter().all(neighbours)
             && self.buffer.elem_offset.is_none()
@@ -370,7 +361,7 @@ impl Fragments {
     /// The same memory as words of 32 bits, and its declaration.
     fn words(&self, per_word: i128, span: Span) -> (Buffer, Stmt) {
         let buffer = &self.buffer;
-        let elements = super::build::layout_of(buffer).map_or_else(|| Expr::int32(1), |l| l.memory_span());
+        let elements = crate::layout::Layout::of(buffer).map_or_else(|| Expr::int32(1), |l| l.memory_span());
         let per = Expr::constant(elements.dtype, per_word);
         let size = fold::floordiv(elements, per);
         let name = format!("{}_words", buffer.name);

@@ -11,10 +11,13 @@
 //!
 //! **Cost.** One instruction for four 32-bit registers of each thread, without bank conflicts in swizzled tiles.
 
-use super::super::build::{address, flat_view, layout_of, repeat};
+use super::super::build::{address, flat_view, repeat};
 use super::super::call::Call;
 use super::super::context::Context;
+use super::super::digits::{self, split};
 use super::super::emit::Emit;
+use super::super::multiples::is_multiple;
+use super::super::operands::{bits, in_memory};
 use super::super::registers::Held;
 use super::super::swizzle::{Step, swizzled};
 use super::super::variant::{Completion, Decline, Emits, Explanation, Plan};
@@ -23,7 +26,7 @@ use crate::intrin::{Arch, Op};
 use crate::ir::{BinOp, BufferRegion, ExecScope, Expr};
 use crate::layout::apply::binary;
 use crate::layout::axes::{self, AxisRow};
-use crate::layout::{LayoutAlgebra, Swizzle, TileAlgebra};
+use crate::layout::{Swizzle, TileAlgebra};
 
 /// The local and the shared side, and whether the local one is written.
 fn sides<'a>(call: &Call<'a>) -> Result<(&'a BufferRegion, &'a BufferRegion, bool), Decline> {
@@ -198,7 +201,7 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
         return Err("a target is older than sm_90, which stmatrix needs".into());
     }
     let dtype = local.buffer.dtype;
-    let bits = i128::from(dtype.bits) * i128::from(dtype.lanes);
+    let bits = bits(dtype);
     if ![8, 16, 32].contains(&bits) {
         return Err(format!("matrices have elements of 8, 16 or 32 bits, found {dtype}").into());
     }
@@ -209,12 +212,9 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
         return Err(format!("{} is held several times", local.buffer.name).into());
     }
     let buffer = &shared.buffer;
-    let layout = layout_of(buffer).ok_or_else(|| format!("{} has no layout", buffer.name))?;
-    let sliced = layout
-        .slice(&buffer.shape, &shared.ranges, cx.facts)
-        .ok_or_else(|| format!("the layout of {} cannot be sliced to the region", buffer.name))?;
-    if sliced.has_hardware_axis() || !sliced.tile().replica.is_empty() {
-        return Err(format!("{} is spread over threads", buffer.name).into());
+    let sliced = in_memory(shared, cx.facts)?;
+    if !sliced.tile().replica.is_empty() {
+        return Err(format!("the layout of {} holds elements several times", buffer.name).into());
     }
     let swizzle = sliced.swizzle().filter(|s| s.swizzle_len > 0);
     if swizzle.is_some_and(|s| bits << s.per_element < 128) {
@@ -226,8 +226,8 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
     let shared_at = sliced.tile().offset_of("m");
     let local_at = held.layout.offset_of("m");
     let mut rows = std::iter::once(&shared_at).chain(&buffer.elem_offset);
-    let rows_are_aligned = rows.all(|e| divides(e, 4 * word, cx));
-    if !rows_are_aligned || !divides(&local_at, word, cx) {
+    let rows_are_aligned = rows.all(|e| is_multiple(e, 4 * word, cx.facts));
+    if !rows_are_aligned || !is_multiple(&local_at, word, cx.facts) {
         return Err("the rows of the matrices are not aligned to 16 bytes".into());
     }
     Ok(Box::new(Moves {
@@ -241,21 +241,16 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
     }))
 }
 
-fn divides(e: &Expr, by: i128, cx: &mut Context<'_>) -> bool {
-    let rest = binary(BinOp::FloorMod, e.clone(), Expr::constant(e.dtype, by));
-    cx.facts.simplify(&rest).is_int(0)
+/// The digits of a number, innermost first.
+fn split_digits<'d>(number: &Expr, digits: &'d [Digits]) -> impl Iterator<Item = (&'d Digits, Expr)> {
+    let counts: Vec<i128> = digits.iter().rev().map(|d| d.count).collect();
+    digits.iter().zip(split(number, &counts).into_iter().rev())
 }
 
 /// The digits of a number, innermost first, with their places in shared memory added up.
 fn place(number: &Expr, digits: &[Digits], cx: &mut Context<'_>) -> (Expr, i128) {
-    let (mut rest, mut sum, mut last) = (number.clone(), Expr::int32(0), 0);
-    for (i, d) in digits.iter().enumerate() {
-        let count = Expr::constant(rest.dtype, d.count);
-        let digit = match i + 1 < digits.len() {
-            true => fold::floormod(rest.clone(), count.clone()),
-            false => rest.clone(),
-        };
-        rest = fold::floordiv(rest, count);
+    let (mut sum, mut last) = (Expr::int32(0), 0);
+    for (d, digit) in split_digits(number, digits) {
         sum = binary(
             BinOp::Add,
             sum,
@@ -328,14 +323,7 @@ impl Emits for Moves {
         let body = repeat("f", rounds, span, |round| {
             let (mut steps, mut near) = (Vec::new(), self.local_at.clone());
             let mut far = binary(BinOp::Add, base.clone(), self.shared_at.clone());
-            let mut rest = round;
-            for (i, d) in f.instructions.iter().enumerate() {
-                let count = Expr::constant(rest.dtype, d.count);
-                let digit = match i + 1 < f.instructions.len() {
-                    true => fold::floormod(rest.clone(), count.clone()),
-                    false => rest.clone(),
-                };
-                rest = fold::floordiv(rest, count);
+            for (d, digit) in split_digits(&round, &f.instructions) {
                 let times = |by: i128| binary(BinOp::Mul, digit.clone(), Expr::int32(by as i32));
                 near = binary(BinOp::Add, near, times(d.own));
                 far = binary(BinOp::Add, far, times(d.shared));
@@ -349,12 +337,9 @@ impl Emits for Moves {
                 None => far,
             };
             let registers = (0..f.number()).map(|matrix| {
-                let (mut rest, mut at) = (matrix, 0);
-                for d in &f.matrices {
-                    at += rest % d.count * d.own;
-                    rest /= d.count;
-                }
-                let at = binary(BinOp::Add, near.clone(), Expr::int32(at as i32));
+                let own: Vec<(i128, i128)> = f.matrices.iter().rev().map(|d| (d.count, d.own)).collect();
+                let at = Expr::int32(digits::place(matrix, own.iter()) as i32);
+                let at = binary(BinOp::Add, near.clone(), at);
                 address(&local, vec![at], span)
             });
             let (op, list) = match self.loads {

@@ -7,11 +7,10 @@ mod reg;
 mod vec_forced;
 mod vectors;
 
-use super::call::Call;
-use super::context::Context;
-use super::variant::{Completion, Decline, Predicate, Variant};
+use super::predicates::{DIVIDES, FULL_SCOPE, SAME_ELEMENTS, SCOPE};
+use super::variant::{Completion, Predicate, Variant};
 use crate::intrin::Arch;
-use crate::ir::{BufferRegion, Expr, TileOp};
+use crate::ir::TileOp;
 
 pub(super) static VARIANTS: &[Variant] = &[
     vec_forced::variant("vec_256b", Arch::least(100), vec_forced::plan::<32>),
@@ -31,10 +30,7 @@ pub(super) static VARIANTS: &[Variant] = &[
                 name: "between global and shared memory",
                 holds: vectors::between_global_and_shared,
             },
-            Predicate {
-                name: "the elements divide among the threads",
-                holds: vectors::divides,
-            },
+            DIVIDES,
         ],
         completion: Completion::OwnPart,
         options: vectors::OPTIONS,
@@ -90,10 +86,7 @@ pub(super) static VARIANTS: &[Variant] = &[
                 name: "within shared or within global memory, without overlap",
                 holds: vectors::within_a_memory,
             },
-            Predicate {
-                name: "the elements divide among the threads",
-                holds: vectors::divides,
-            },
+            DIVIDES,
         ],
         completion: Completion::OwnPart,
         options: vectors::OPTIONS,
@@ -131,68 +124,3 @@ pub(super) static VARIANTS: &[Variant] = &[
         ..Variant::DEFAULT
     },
 ];
-
-/// Predicate: the scope can be partitioned.
-pub(super) const SCOPE: Predicate = Predicate {
-    name: "scope thread, warp, warpgroup or cta",
-    holds: |_, cx| Ok(cx.thread_count().map(drop)?),
-};
-
-/// Predicate: every thread of the scope is active.
-pub(super) const FULL_SCOPE: Predicate = Predicate {
-    name: "all threads of the scope are active",
-    holds: |_, cx| Ok(full_scope(cx)?),
-};
-
-/// Predicate: both sides have a layout, one dtype and, apart from dimensions of one element, the same extents.
-pub(super) const SAME_ELEMENTS: Predicate = Predicate {
-    name: "one dtype, layouts, the same extents",
-    holds: same_elements,
-};
-
-pub(super) fn full_scope(cx: &Context<'_>) -> Result<(), String> {
-    use crate::ir::ExecScope;
-    if cx.scope == ExecScope::Thread {
-        return Ok(());
-    }
-    match (cx.active, cx.threads.and_then(|t| t.count)) {
-        (Some(active), Some(threads)) => active.is_full(cx.scope, threads),
-        _ => Err("the number of threads of a CTA is not known".to_string()),
-    }
-}
-
-/// The dimensions of more than one element.
-fn wide(region: &BufferRegion) -> Vec<usize> {
-    let dims = 0..region.ranges.len();
-    dims.filter(|d| !region.ranges[*d].1.is_int(1)).collect()
-}
-
-fn same_elements(call: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
-    let (dst, src) = call.moved()?;
-    for region in [dst, src] {
-        if region.buffer.layout.is_none() {
-            return Err(format!("{} has no layout", region.buffer.name).into());
-        }
-    }
-    if dst.buffer.dtype != src.buffer.dtype {
-        return Err(format!(
-            "dtypes differ: dst is {}, src is {}",
-            dst.buffer.dtype, src.buffer.dtype
-        )
-        .into());
-    }
-    let (d, s) = (wide(dst), wide(src));
-    let same = |a: &Expr, b: &Expr, cx: &mut Context<'_>| match (a.as_int(), b.as_int()) {
-        (Some(a), Some(b)) => a == b,
-        _ => a == b || a.dtype == b.dtype && cx.facts.can_prove_equal(a, b),
-    };
-    let equal = d.len() == s.len()
-        && d.iter()
-            .zip(&s)
-            .all(|(i, j)| same(&dst.ranges[*i].1, &src.ranges[*j].1, cx));
-    if equal {
-        Ok(())
-    } else {
-        Err("the extents of dst and src differ".into())
-    }
-}

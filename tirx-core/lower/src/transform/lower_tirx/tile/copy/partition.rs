@@ -5,12 +5,13 @@
 //! `[rounds, threads, vector]`: the widest vector of which every piece is contiguous on both sides, aligned on both sides,
 //! and within a chunk of a swizzle.
 
-use super::super::build::layout_of;
 use super::super::context::Context;
+use super::super::digits::split;
+use super::super::multiples::is_multiple;
+use super::super::operands::{bits, in_memory};
 use super::super::swizzle::{Step, swizzled};
-use crate::ir::{BinOp, BufferRegion, Expr};
-use crate::layout::apply::binary;
-use crate::layout::{Axis, Iter, Layout, LayoutAlgebra, Swizzle, TileAlgebra, TileLayout};
+use crate::ir::{BufferRegion, Expr};
+use crate::layout::{Axis, Iter, Layout, Swizzle, TileAlgebra, TileLayout};
 
 /// See the [module](self).
 pub(in super::super) struct Partition {
@@ -60,20 +61,14 @@ impl Partition {
             return swizzle.apply(&cx.facts.simplify(&self.at(layout, round, thread)));
         }
         let (rounds, threads) = layout.shard.split_at(outer);
-        let mut steps = Vec::new();
-        let mut rest = round.clone();
-        for (depth, iter) in rounds.iter().enumerate().rev() {
-            let digit = if depth == 0 {
-                rest.clone()
-            } else {
-                binary(BinOp::FloorMod, rest.clone(), iter.extent.clone())
-            };
-            rest = binary(BinOp::FloorDiv, rest, iter.extent.clone());
-            steps.push(Step {
-                digit,
-                stride: iter.stride.clone(),
-            });
-        }
+        let extents: Vec<i128> = rounds.iter().map(|i| i.extent.as_int().unwrap_or(1)).collect();
+        let step = |(iter, digit): (&Iter, Expr)| Step {
+            digit,
+            stride: iter.stride.clone(),
+        };
+        let steps: Vec<Step> = (rounds.iter().zip(split(round, &extents)).rev())
+            .map(step)
+            .collect();
         let own = TileLayout::of(threads.to_vec());
         let end = own
             .shard
@@ -104,10 +99,10 @@ pub(in super::super) fn partition(
     widths: &[i128],
     cx: &mut Context<'_>,
 ) -> Result<Partition, String> {
-    let bits = far.buffer.dtype.bits as i128 * far.buffer.dtype.lanes as i128;
-    let (g, far_swizzle) = sliced(far, cx)?;
-    let (s, near_swizzle) = sliced(near, cx)?;
-    let (g, s) = in_one_order(g, s)?;
+    let bits = bits(far.buffer.dtype);
+    let (g, s) = (in_memory(far, cx.facts)?, in_memory(near, cx.facts)?);
+    let (far_swizzle, near_swizzle) = (g.swizzle(), s.swizzle());
+    let (g, s) = in_one_order(g.tile().clone(), s.tile().clone())?;
     let total = g.const_size().ok_or("region extents are not constant")?;
     if total % threads != 0 {
         return Err(format!(
@@ -159,22 +154,6 @@ pub(in super::super) fn partition(
         threads,
         vector: 1,
     })
-}
-
-/// The layout of a region, without its swizzle.
-fn sliced(region: &BufferRegion, cx: &mut Context<'_>) -> Result<(TileLayout, Option<Swizzle>), String> {
-    let buffer = &region.buffer;
-    let layout = layout_of(buffer).ok_or_else(|| format!("{} has no layout", buffer.name))?;
-    if layout.has_hardware_axis() {
-        return Err(format!("{} is spread over threads", buffer.name));
-    }
-    match layout.slice(&buffer.shape, &region.ranges, cx.facts) {
-        Some(sliced) => Ok((sliced.tile().clone(), sliced.swizzle())),
-        None => Err(format!(
-            "the layout of {} cannot be sliced to the region",
-            buffer.name
-        )),
-    }
 }
 
 /// Both sides in the order of falling strides of the first.
@@ -253,12 +232,5 @@ fn aligned<'a>(
     let mut terms = outside(g);
     terms.extend(outside(s));
     terms.extend(base.cloned());
-    terms.iter().all(|term| match term.as_int() {
-        Some(value) => value % vector == 0,
-        None => {
-            let by = Expr::constant(term.dtype, vector);
-            let rest = crate::layout::apply::binary(BinOp::FloorMod, term.clone(), by);
-            cx.facts.simplify(&rest).is_int(0)
-        }
-    })
+    terms.iter().all(|term| is_multiple(term, vector, cx.facts))
 }

@@ -10,10 +10,13 @@
 //!
 //! **Cost.** One load or store per vector, no other registers.
 
-use super::super::build::{CacheHints, address, flat_view, layout_of, load, repeat, space, store};
+use super::super::build::{CacheHints, address, flat_view, load, repeat, space, store};
 use super::super::call::Call;
 use super::super::context::Context;
+use super::super::digits::split;
 use super::super::emit::Emit;
+use super::super::multiples::is_multiple;
+use super::super::operands::{bits, in_memory};
 use super::super::registers::Held;
 use super::super::swizzle::{Step, swizzled};
 use super::super::variant::{Completion, Decline, Emits, Explanation, Plan};
@@ -22,7 +25,7 @@ use super::vec_forced;
 use crate::arith::fold;
 use crate::ir::{BinOp, BufferRegion, Expr, Stmt};
 use crate::layout::apply::binary;
-use crate::layout::{Layout, LayoutAlgebra, Swizzle, TileAlgebra, TileLayout};
+use crate::layout::{Layout, Swizzle, TileAlgebra, TileLayout};
 
 /// The local and the other side.
 fn sides<'a>(call: &Call<'a>) -> Result<(&'a BufferRegion, &'a BufferRegion), Decline> {
@@ -80,19 +83,12 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
     let (local, other) = sides(call)?;
     let loads = std::ptr::eq(call.region("dst")?, local);
     let dtype = local.buffer.dtype;
-    let bits = dtype.bits as i128 * dtype.lanes as i128;
+    let bits = bits(dtype);
     if bits % 8 != 0 || bits > 128 {
         return Err(format!("{dtype} elements are not moved by one instruction").into());
     }
     let held = Held::of(local, cx)?;
-    let buffer = &other.buffer;
-    let layout = layout_of(buffer).ok_or_else(|| format!("{} has no layout", buffer.name))?;
-    let sliced = layout
-        .slice(&buffer.shape, &other.ranges, cx.facts)
-        .ok_or_else(|| format!("the layout of {} cannot be sliced to the region", buffer.name))?;
-    if sliced.has_hardware_axis() {
-        return Err(format!("{} is spread over threads", buffer.name).into());
-    }
+    let sliced = in_memory(other, cx.facts)?;
     let swizzle = sliced.swizzle();
     let extents: Vec<Expr> = held.layout.shard.iter().map(|i| i.extent.clone()).collect();
     let (far, starts) = sliced
@@ -204,15 +200,8 @@ impl Emits for Moves {
                 self.near_base.clone(),
             );
             let mut steps = Vec::new();
-            let mut rest = f;
-            for (depth, atom) in self.outer.iter().enumerate().rev() {
-                let extent = Expr::constant(rest.dtype, atom.extent);
-                let digit = if depth == 0 {
-                    rest.clone()
-                } else {
-                    fold::floormod(rest.clone(), extent.clone())
-                };
-                rest = fold::floordiv(rest, extent);
+            let extents: Vec<i128> = self.outer.iter().map(|atom| atom.extent).collect();
+            for (atom, digit) in self.outer.iter().zip(split(&f, &extents)).rev() {
                 far_at = binary(
                     BinOp::Add,
                     far_at,
@@ -285,15 +274,7 @@ fn aligned(
     vector: i128,
     cx: &mut Context<'_>,
 ) -> bool {
-    let mut divides = |e: &Expr| match e.as_int() {
-        Some(value) => value % vector == 0,
-        None => {
-            let by = Expr::constant(e.dtype, vector);
-            cx.facts
-                .simplify(&binary(BinOp::FloorMod, e.clone(), by))
-                .is_int(0)
-        }
-    };
+    let mut divides = |e: &Expr| is_multiple(e, vector, cx.facts);
     outer.iter().all(|a| divides(&a.far) && a.near % vector == 0)
         && bases.into_iter().all(&mut divides)
         && other.buffer.elem_offset.iter().all(&mut divides)

@@ -8,13 +8,15 @@
 //!
 //! **Cost.** One load and one store of PTX; none of them where the other side is the thread's own memory.
 
-use super::super::build::{CacheHints, address, elements, load, local, space, store};
+use super::super::build::{CacheHints, address, load, local, space, store};
 use super::super::call::Call;
 use super::super::context::Context;
 use super::super::emit::Emit;
+use super::super::operands::{bits, elements};
+use super::super::predicates::{ONE_THREAD, same_dtypes};
 use super::super::variant::{Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant};
 use crate::intrin::Arch;
-use crate::ir::{BufferRegion, ExecScope, Expr, TileOp};
+use crate::ir::{BufferRegion, Expr, TileOp};
 
 pub(super) const fn variant(
     name: &'static str,
@@ -71,13 +73,7 @@ pub(super) const HINTS: &[TileOption] = &[
 ];
 
 const PREDICATES: &[Predicate] = &[
-    Predicate {
-        name: "scope thread",
-        holds: |_, cx| match cx.scope {
-            ExecScope::Thread => Ok(()),
-            other => Err(format!("expected thread exec_scope, got {}", other.name()).into()),
-        },
-    },
+    ONE_THREAD,
     Predicate {
         name: "between global, shared and local memory",
         holds: |call, _| {
@@ -132,10 +128,8 @@ struct Vector {
 pub(super) fn plan<const BYTES: i128>(call: &Call<'_>, _: &mut Context<'_>) -> Result<Plan, Decline> {
     let (dst, src) = call.moved()?;
     let dtype = src.buffer.dtype;
-    if dst.buffer.dtype != dtype {
-        return Err(format!("dtype mismatch: src={dtype}, dst={}", dst.buffer.dtype).into());
-    }
-    let bits = dtype.bits as i128 * dtype.lanes as i128;
+    same_dtypes(dst, src)?;
+    let bits = bits(dtype);
     let expected = BYTES * 8 / bits;
     if expected * bits != BYTES * 8 {
         return Err(format!("{} bits are no integral number of {dtype} elements", BYTES * 8).into());

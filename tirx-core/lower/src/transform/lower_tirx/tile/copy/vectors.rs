@@ -12,10 +12,12 @@
 //! **Cost.** `ceil(elements / (threads * vector))` loads and stores per thread, of up to 16 bytes. No barrier: readers of
 //! elements that other threads copied must synchronize.
 
-use super::super::build::{CacheHints, address, elements, flat_view, load, local, repeat, space, store};
+use super::super::build::{CacheHints, address, flat_view, load, local, repeat, space, store};
 use super::super::call::Call;
 use super::super::context::Context;
 use super::super::emit::Emit;
+use super::super::operands::{bits, elements};
+use super::super::predicates::memories;
 use super::super::variant::{Decline, Emits, Explanation, OptionKind, Plan, TileOption};
 use super::partition::{Partition, WIDTHS, partition};
 use crate::arith::fold;
@@ -31,16 +33,7 @@ pub(super) const OPTIONS: &[TileOption] = &[TileOption {
 
 /// Predicate: one side in global and one in shared memory.
 pub(super) fn between_global_and_shared(call: &Call<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
-    let (dst, src) = call.moved()?;
-    match (space(src.buffer.scope()), space(dst.buffer.scope())) {
-        ("global", "shared") | ("shared", "global") => Ok(()),
-        _ => Err(format!(
-            "unsupported memory scopes src={} dst={}; allowed: global->shared*, shared*->global",
-            src.buffer.scope(),
-            dst.buffer.scope()
-        )
-        .into()),
-    }
+    memories(call, &[("global", "shared"), ("shared", "global")])
 }
 
 /// Predicate: both sides in shared, or both in global memory, and no element on both.
@@ -84,17 +77,6 @@ pub(super) fn in_memory(call: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Dec
     between_global_and_shared(call, cx).or_else(|_| within_a_memory(call, cx))
 }
 
-/// Predicate: the threads divide the elements.
-pub(super) fn divides(call: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
-    let threads = cx.thread_count()?;
-    match elements(call.region("src")?) {
-        None => Err("non-constant region extent".into()),
-        Some(0) => Err("the region is empty".into()),
-        Some(n) if n % threads == 0 => Ok(()),
-        Some(n) => Err(format!("region size {n} not divisible by thread_cnt={threads}").into()),
-    }
-}
-
 /// The partition, and both sides.
 struct Vectors {
     /// The global side, or the source where both are in one memory.
@@ -127,7 +109,7 @@ fn vectors(call: &Call<'_>, ragged: bool, cx: &mut Context<'_>) -> Result<Plan, 
     let loads_far = dst.buffer.scope() != "global" || src.buffer.scope() == "global";
     let (far, near) = if loads_far { (src, dst) } else { (dst, src) };
     let dtype = far.buffer.dtype;
-    let bits = dtype.bits as i128 * dtype.lanes as i128;
+    let bits = bits(dtype);
     if bits % 8 != 0 {
         return Err(format!("{dtype} elements are not whole bytes").into());
     }

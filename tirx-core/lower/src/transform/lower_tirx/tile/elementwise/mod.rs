@@ -7,14 +7,13 @@
 mod reg;
 mod smem;
 
-pub(super) use smem::barrier;
-
 use std::sync::Arc;
 
-use super::build::elements;
 use super::call::{Call, Operand};
-use super::copy::{FULL_SCOPE, SCOPE};
+use super::digits::split;
 use super::formula::Formula;
+use super::operands::elements;
+use super::predicates::{FULL_SCOPE, SCOPE};
 use super::variant::{Decline, OptionKind, TileOption, Variant};
 use crate::intrin::{Arch, Op};
 use crate::ir::typing::{self, Arithmetic, Operand as Value};
@@ -509,24 +508,13 @@ fn minus(a: Expr, b: &Expr) -> Expr {
 
 /// The coordinate of the element with row-major number `number` in a region of constant extents.
 pub(in super::super) fn coordinate_of(number: &Expr, region: &BufferRegion) -> Vec<Expr> {
-    use crate::arith::fold;
-    let mut rest = number.clone();
-    let mut digits = Vec::new();
-    let outermost = region.ranges.iter().position(|(_, e)| !e.is_int(1)).unwrap_or(0);
-    for (dim, (start, extent)) in region.ranges.iter().enumerate().rev() {
-        let extent = Expr::constant(rest.dtype, extent.as_int().unwrap_or(1));
-        if extent.is_int(1) {
-            digits.push(start.clone());
-            continue;
-        }
-        let digit = if dim == outermost {
-            rest.clone()
-        } else {
-            fold::floormod(rest.clone(), extent.clone())
-        };
-        digits.push(plus(digit, start));
-        rest = fold::floordiv(rest, extent);
-    }
-    digits.reverse();
-    digits
+    let extents: Vec<i128> = (region.ranges.iter())
+        .map(|(_, e)| e.as_int().unwrap_or(1))
+        .collect();
+    let digits = split(number, &extents).into_iter().zip(&extents);
+    let at = |((start, _), (digit, extent)): (&(Expr, Expr), (Expr, &i128))| match extent {
+        1 => start.clone(),
+        _ => plus(digit, start),
+    };
+    region.ranges.iter().zip(digits).map(at).collect()
 }

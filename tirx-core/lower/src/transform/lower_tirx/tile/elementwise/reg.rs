@@ -11,46 +11,35 @@
 //!
 //! **Cost.** One operation per element, or with `reg_packed` one per pair; no barrier.
 
-use super::super::build::{address, flat_view, layout_of, repeat};
+use super::super::build::{address, flat_view, repeat};
 use super::super::call::{Call, Operand};
 use super::super::context::Context;
+use super::super::digits::split;
 use super::super::emit::Emit;
-use super::super::registers::Held;
+use super::super::multiples::is_multiple;
+use super::super::operands::sliced_tile;
+use super::super::predicates::all_in;
+use super::super::registers::{Held, over_threads};
 use super::super::variant::{Decline, Emits, Explanation, Plan, Predicate};
 use super::Elementwise;
 use crate::arith::fold;
 use crate::intrin::Op;
-use crate::ir::{BinOp, Buffer, BufferRegion, Expr, Stmt};
-use crate::layout::apply::binary;
+use crate::ir::{Buffer, BufferRegion, Expr, Stmt};
 use crate::layout::{Axis, Iter, Layout, TileAlgebra, TileLayout};
 
 pub(super) const ALL_LOCAL: Predicate = Predicate {
     name: "every region in local memory",
     holds: |call, _| {
         let plan = Elementwise::of(call)?;
-        for region in plan.regions() {
-            let buffer = &region.buffer;
-            if buffer.scope() != "local" {
-                return Err(format!("operand scope {} != local", buffer.scope()).into());
-            }
-            if buffer.layout.is_none() {
-                return Err(format!("{} has no layout", buffer.name).into());
-            }
-        }
-        Ok(())
+        all_in("local", plan.regions())
     },
 };
 
 /// An input's layout over the output's elements: broadcast dimensions keep their position.
 fn lifted(region: &BufferRegion, dst: &BufferRegion, cx: &mut Context<'_>) -> Result<TileLayout, Decline> {
-    let buffer = &region.buffer;
-    let name = &buffer.name;
-    let layout = layout_of(buffer).ok_or_else(|| format!("{name} has no layout"))?;
-    let sliced = layout
+    let name = &region.buffer.name;
+    let (grouped, starts) = sliced_tile(region, cx.facts)?
         .tile()
-        .slice(&buffer.shape, &region.ranges, cx.facts)
-        .ok_or_else(|| format!("the layout of {name} cannot be sliced to the region"))?;
-    let (grouped, starts) = sliced
         .group(&region.extents())
         .ok_or_else(|| format!("the layout of {name} does not split along the region"))?;
     let still = |extent: &Expr| Iter {
@@ -69,12 +58,6 @@ fn lifted(region: &BufferRegion, dst: &BufferRegion, cx: &mut Context<'_>) -> Re
         }
     }
     Ok(TileLayout { shard, ..grouped })
-}
-
-/// The iterators over threads, in canonical form.
-fn over_threads(iters: &[Iter]) -> TileLayout {
-    let threads = iters.iter().filter(|i| Held::is_thread(i)).cloned().collect();
-    TileLayout::of(threads).canonical(true)
 }
 
 /// What a thread holds of a region, in the order in which it visits the elements.
@@ -260,18 +243,11 @@ fn pairs(own: &TileLayout, cx: &mut Context<'_>) -> bool {
     let Some((last, outer)) = own.shard.split_last() else {
         return false;
     };
-    let even = |e: &Expr, cx: &mut Context<'_>| match e.as_int() {
-        Some(value) => value % 2 == 0,
-        None => {
-            let by = Expr::constant(e.dtype, 2);
-            let rest = binary(BinOp::FloorMod, e.clone(), by);
-            cx.facts.simplify(&rest).is_int(0)
-        }
-    };
+    let mut even = |e: &Expr| is_multiple(e, 2, cx.facts);
     last.stride.is_int(1)
         && last.extent.as_int().is_some_and(|e| e % 2 == 0)
-        && outer.iter().all(|i| even(&i.stride, cx))
-        && even(&own.offset_of("m"), cx)
+        && outer.iter().all(|i| even(&i.stride))
+        && even(&own.offset_of("m"))
 }
 
 /// The coordinate in the region of the calling thread's element `f`.
@@ -281,15 +257,12 @@ fn coordinate(held: &Held, order: &[usize], digits: &[Option<Expr>], f: &Expr) -
         .iter()
         .map(|d| d.clone().unwrap_or_else(|| Expr::int32(0)))
         .collect();
-    let mut rest = f.clone();
-    for (depth, i) in order.iter().enumerate().rev() {
-        let extent = Expr::constant(rest.dtype, shard[*i].extent.as_int().unwrap_or(1));
-        of_iter[*i] = if depth == 0 {
-            rest.clone()
-        } else {
-            fold::floormod(rest.clone(), extent.clone())
-        };
-        rest = fold::floordiv(rest, extent);
+    let extents: Vec<i128> = order
+        .iter()
+        .map(|i| shard[*i].extent.as_int().unwrap_or(1))
+        .collect();
+    for (i, digit) in order.iter().zip(split(f, &extents)) {
+        of_iter[*i] = digit;
     }
     let dims = held.starts.windows(2);
     dims.map(|run| {

@@ -11,30 +11,23 @@
 //!
 //! **Cost.** `ceil(elements / (threads * vector))` rounds and one barrier.
 
-use super::super::build::{address, elements, repeat};
+use super::super::build::{address, repeat};
 use super::super::call::Call;
 use super::super::context::Context;
 use super::super::emit::Emit;
+use super::super::operands::elements;
+use super::super::predicates::all_in;
+use super::super::synchronization::barrier;
 use super::super::variant::{Decline, Emits, Explanation, Plan, Predicate};
 use super::{Elementwise, coordinate_of};
 use crate::arith::fold;
-use crate::intrin::Op;
-use crate::ir::{BinOp, DType, ExecScope, Expr, ForKind, ForLoop, Stmt, Var};
+use crate::ir::{BinOp, DType, Expr, ForKind, ForLoop, Stmt, Var};
 
 pub(super) const ALL_SHARED: Predicate = Predicate {
     name: "every region in shared memory",
     holds: |call, _| {
         let plan = Elementwise::of(call)?;
-        for region in plan.regions() {
-            let buffer = &region.buffer;
-            if !buffer.scope().starts_with("shared") {
-                return Err(format!("operand scope {} != shared*", buffer.scope()).into());
-            }
-            if buffer.layout.is_none() {
-                return Err("shared operand has no layout".into());
-            }
-        }
-        Ok(())
+        all_in("shared", plan.regions())
     },
 };
 
@@ -138,21 +131,4 @@ impl Emits for Vectors {
         out.push(body);
         barrier(out);
     }
-}
-
-/// The first of the named barriers used for warpgroups, one each: a block has up to eight warpgroups.
-const WARPGROUP_BARRIER: i32 = 8;
-
-/// The barrier of the call's scope.
-pub(in super::super) fn barrier(out: &mut Emit<'_, '_>) {
-    let call = match out.cx.scope {
-        ExecScope::Cta => Op::CudaCtaSync.call(),
-        ExecScope::Warpgroup => {
-            let number = fold::add(out.cx.warpgroup(), Expr::int32(WARPGROUP_BARRIER));
-            Op::CudaWarpgroupSync.call().set("bar_no", number)
-        }
-        ExecScope::Warp => Op::CudaWarpSync.call(),
-        ExecScope::Thread | ExecScope::Cluster => return,
-    };
-    out.push(call.at(out.span()).stmt());
 }

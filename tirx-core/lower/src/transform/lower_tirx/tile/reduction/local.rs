@@ -16,7 +16,7 @@ use super::super::call::Call;
 use super::super::context::Context;
 use super::super::elementwise::coordinate_of;
 use super::super::emit::Emit;
-use super::super::registers::Held;
+use super::super::registers::{Held, over_threads};
 use super::super::variant::{Decline, Emits, Explanation, Plan};
 use super::{Accumulator, Reduction, lanes};
 use crate::arith::fold;
@@ -100,12 +100,6 @@ impl Emits for Alone {
             Stmt::seq([gather, Stmt::store(&plan.dst.buffer, place, acc.value(), span)])
         }));
     }
-}
-
-/// Iterators over threads, in canonical form.
-fn over_threads(iters: &[Iter]) -> TileLayout {
-    let threads = iters.iter().filter(|i| Held::is_thread(i)).cloned().collect();
-    TileLayout::of(threads).canonical(true)
 }
 
 fn is_spread(iters: &[Iter]) -> bool {

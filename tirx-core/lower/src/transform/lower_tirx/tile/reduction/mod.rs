@@ -4,12 +4,12 @@ mod local;
 mod packed;
 mod shared;
 
-use super::build::elements;
 use super::call::Call;
-use super::copy::{FULL_SCOPE, SCOPE};
+use super::digits::split;
 use super::formula::Formula;
+use super::operands::elements;
+use super::predicates::{FULL_SCOPE, SCOPE};
 use super::variant::{Decline, OptionKind, Predicate, TileOption, Variant};
-use crate::arith::fold;
 use crate::intrin::{Arch, Op};
 use crate::ir::BinOp;
 use crate::ir::typing::{self, Arithmetic};
@@ -180,21 +180,21 @@ impl Reduction {
 
     /// The input's coordinate from the number of the output and the number of the input within it.
     fn source(&self, output: &Expr, input: &Expr) -> Vec<Expr> {
-        let (mut left_out, mut left_in) = (output.clone(), input.clone());
-        let mut at = Vec::new();
-        for (dim, (start, extent)) in self.src.ranges.iter().enumerate().rev() {
-            let rest = if self.reduced[dim] {
-                &mut left_in
-            } else {
-                &mut left_out
-            };
-            let extent = Expr::constant(rest.dtype, extent.as_int().unwrap_or(1));
-            let digit = fold::floormod(rest.clone(), extent.clone());
-            *rest = fold::floordiv(rest.clone(), extent);
-            at.push(binary(BinOp::Add, digit, start.clone()));
-        }
-        at.reverse();
-        at
+        let digits = |number: &Expr, reduced: bool| {
+            let dims = self.src.ranges.iter().zip(&self.reduced);
+            let extents: Vec<i128> = dims
+                .filter(|(_, r)| **r == reduced)
+                .map(|((_, e), _)| e.as_int().unwrap_or(1))
+                .collect();
+            split(number, &extents).into_iter()
+        };
+        let (mut kept, mut reduced) = (digits(output, false), digits(input, true));
+        let dims = self.src.ranges.iter().zip(&self.reduced);
+        dims.filter_map(|((start, _), is_reduced)| {
+            let digit = if *is_reduced { reduced.next() } else { kept.next() };
+            Some(binary(BinOp::Add, digit?, start.clone()))
+        })
+        .collect()
     }
 
     /// A value of the output's dtype.

@@ -13,8 +13,10 @@
 use super::super::build::{local, repeat};
 use super::super::call::Call;
 use super::super::context::Context;
-use super::super::elementwise::{barrier, coordinate_of};
+use super::super::elementwise::coordinate_of;
 use super::super::emit::Emit;
+use super::super::predicates::all_in;
+use super::super::synchronization::barrier;
 use super::super::variant::{Decline, Emits, Explanation, Plan};
 use super::{Accumulator, Reduction, can_be_exchanged, lanes};
 use crate::arith::fold;
@@ -22,16 +24,7 @@ use crate::ir::{BinOp, ExecScope, Expr, Stmt, TileOp};
 
 pub(super) fn both_shared(call: &Call<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
     let (dst, src) = call.moved()?;
-    for region in [dst, src] {
-        let buffer = &region.buffer;
-        if !buffer.scope().starts_with("shared") {
-            return Err(format!("{} is in {}, not in shared memory", buffer.name, buffer.scope()).into());
-        }
-        if buffer.layout.is_none() {
-            return Err(format!("{} has no layout", buffer.name).into());
-        }
-    }
-    Ok(())
+    all_in("shared", [dst, src].into_iter())
 }
 
 /// Threads per output.

@@ -16,15 +16,16 @@ use super::super::call::Call;
 use super::super::context::Context;
 use super::super::emit::Emit;
 use super::super::matrix::{Descriptor, PIECE, SharedMatrix, Walk};
+use super::super::multiples::is_multiple;
 use super::super::places::Places;
+use super::super::predicates::memories;
 use super::super::variant::{
     Completion, Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant,
 };
 use super::memory::TensorMemory;
 use super::product::{elected, issued_once};
 use crate::intrin::Op;
-use crate::ir::{BinOp, ExecScope, Expr, Stmt, TileOp};
-use crate::layout::apply::binary;
+use crate::ir::{ExecScope, Expr, Stmt, TileOp};
 
 pub(super) const VARIANT: Variant = Variant {
     ops: &[TileOp::CopyAsync],
@@ -36,14 +37,7 @@ pub(super) const VARIANT: Variant = Variant {
     predicates: &[
         Predicate {
             name: "from shared to tensor memory",
-            holds: |call, _| {
-                let (dst, src) = call.moved()?;
-                let (from, to) = (src.buffer.scope(), dst.buffer.scope());
-                match from.starts_with("shared") && to == "tmem" {
-                    true => Ok(()),
-                    false => Err(format!("from {from} to {to} memory, expected shared to tmem").into()),
-                }
-            },
+            holds: |call, _| memories(call, &[("shared", "tmem")]),
         },
         Predicate {
             name: "one thread, or a warp",
@@ -196,8 +190,7 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     matrix.aligned(cx)?;
     let per = PIECE / memory.bits;
     let first = memory.first_element();
-    let rest = binary(BinOp::FloorMod, first.clone(), Expr::constant(first.dtype, per));
-    if !cx.facts.simplify(&rest).is_int(0) {
+    if !is_multiple(&first, per, cx.facts) {
         return Err("the region does not begin at a multiple of four columns".into());
     }
     let Some(first_lane) = memory.first_lane().as_int() else {

@@ -1,10 +1,11 @@
 //! Regions of tensor memory: their address, and the lane and column of each element.
 
 use super::super::context::Context;
+use super::super::multiples::{quotient, remainder};
+use super::super::operands::bits;
 use super::super::places::{Places, Tables};
 use crate::arith::fold;
-use crate::ir::{BinOp, BufferRegion, DType, Expr};
-use crate::layout::apply::binary;
+use crate::ir::{BufferRegion, DType, Expr};
 
 /// Bits of a cell.
 pub(super) const CELL: i128 = 32;
@@ -50,7 +51,7 @@ impl TensorMemory {
                 other.0
             ));
         }
-        let bits = i128::from(buffer.dtype.bits) * i128::from(buffer.dtype.lanes);
+        let bits = bits(buffer.dtype);
         let mut columns = places.tables("TCol");
         columns.iter_mut().flatten().for_each(|place| *place *= bits);
         if !places.copies("TCol").is_empty() {
@@ -82,10 +83,11 @@ impl TensorMemory {
 
     /// The first element's column in cells, and its place within the cell, in elements.
     pub(super) fn first_column(&self, cx: &mut Context<'_>) -> (Expr, Expr) {
-        let per = Expr::constant(self.column.dtype, CELL / self.bits);
-        let cell = binary(BinOp::FloorDiv, self.column.clone(), per.clone());
-        let within = binary(BinOp::FloorMod, self.column.clone(), per);
-        (cx.facts.simplify(&cell), cx.facts.simplify(&within))
+        let per = CELL / self.bits;
+        (
+            quotient(&self.column, per, cx.facts),
+            remainder(&self.column, per, cx.facts),
+        )
     }
 
     /// The same region with 64 rows in the lanes where instructions of 64 rows have them, 16 to each warp's lanes, if its layout

@@ -17,6 +17,7 @@ use super::super::call::Call;
 use super::super::context::Context;
 use super::super::emit::Emit;
 use super::super::matrix::{Descriptor, SharedMatrix, Walk};
+use super::super::predicates::scope_among;
 use super::super::variant::{
     Completion, Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant,
 };
@@ -118,11 +119,8 @@ pub(super) fn elected(body: Stmt, span: Span) -> Stmt {
 
 /// Predicate: one thread issues. That it is one is the caller's business at scope thread, where a condition chooses it that
 /// may be a value computed before; the simulator reports several.
-pub(super) fn issued_once(call: &Call<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
-    match call.scope {
-        ExecScope::Warp | ExecScope::Thread => Ok(()),
-        other => Err(format!("the scope is {}, expected thread or warp", other.name()).into()),
-    }
+pub(super) fn issued_once(_: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
+    scope_among(cx, &[ExecScope::Thread, ExecScope::Warp])
 }
 
 fn spaces(call: &Call<'_>, _: &mut Context<'_>) -> Result<(), Decline> {

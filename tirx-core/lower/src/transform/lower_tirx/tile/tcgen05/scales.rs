@@ -5,10 +5,10 @@
 //! instruction takes those of its one, two or four blocks from a byte that its descriptor says.
 
 use super::super::context::Context;
+use super::super::multiples::{is_multiple, quotient, remainder};
 use super::memory::{CELL, TensorMemory};
 use crate::arith::fold;
-use crate::ir::{BinOp, BufferRegion, DType, Expr};
-use crate::layout::apply::binary;
+use crate::ir::{BufferRegion, Expr};
 
 /// Bits of a factor.
 const FACTOR: i128 = 8;
@@ -91,10 +91,7 @@ impl Scales {
                 "the {blocks} factors of an instruction are not consecutive in {name}"
             ));
         }
-        let per = Expr::constant(DType::INT32, blocks);
-        let start = memory.first_element().clone();
-        let start = binary(BinOp::FloorMod, start.clone(), per.cast(start.dtype));
-        if !cx.facts.simplify(&start).is_int(0) {
+        if !is_multiple(memory.first_element(), blocks, cx.facts) {
             return Err(format!(
                 "the region of {name} does not begin with the first of {blocks} factors"
             ));
@@ -113,12 +110,9 @@ impl Scales {
         let first = if self.shared { 0 } else { step * self.blocks };
         let bits = self.rows[row as usize] + self.factors[first as usize];
         let start = self.memory.first_element();
-        let per = Expr::constant(start.dtype, CELL / FACTOR);
         let place = fold::add(start.clone(), Expr::constant(start.dtype, bits / FACTOR));
-        let cell = cx
-            .facts
-            .simplify(&binary(BinOp::FloorDiv, place.clone(), per.clone()));
-        let byte = cx.facts.simplify(&binary(BinOp::FloorMod, place, per));
+        let per = CELL / FACTOR;
+        let (cell, byte) = (quotient(&place, per, cx.facts), remainder(&place, per, cx.facts));
         (self.memory.address_at(cell, 0, 0, cx), byte)
     }
 }

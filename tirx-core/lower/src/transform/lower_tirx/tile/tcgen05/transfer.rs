@@ -15,9 +15,10 @@ use super::super::active::LANES;
 use super::super::build::address;
 use super::super::call::Call;
 use super::super::context::Context;
-use super::super::copy::SAME_ELEMENTS;
 use super::super::emit::Emit;
+use super::super::multiples::divided;
 use super::super::places::Places;
+use super::super::predicates::SAME_ELEMENTS;
 use super::super::variant::{Completion, Decline, Emits, Explanation, Plan, Predicate, Variant};
 use super::memory::{CELL, TensorMemory};
 use crate::intrin::Op;
@@ -209,20 +210,9 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     }
     let first = places.first("m");
     let per_register = CELL / bits;
-    let aligned = cx.facts.simplify(&crate::layout::apply::binary(
-        crate::ir::BinOp::FloorMod,
-        first.clone(),
-        Expr::constant(first.dtype, per_register),
-    ));
-    if !aligned.is_int(0) {
+    let Some(first) = divided(&first, per_register, cx.facts) else {
         return Err(format!("the region of {name} does not begin at a whole register").into());
-    }
-    let first = crate::layout::apply::binary(
-        crate::ir::BinOp::FloorDiv,
-        first.clone(),
-        Expr::constant(first.dtype, per_register),
-    );
-    let first = cx.facts.simplify(&first);
+    };
     // The lane of the region is in the steps.
     let addresses = steps
         .iter()
@@ -389,7 +379,7 @@ fn with_shape(cells: &Cells, shape: &Shape) -> Option<Vec<Step>> {
 
 /// The registers of a thread, as words.
 fn words(buffer: &Buffer, bits: i128) -> Result<Buffer, String> {
-    let layout = super::super::build::layout_of(buffer);
+    let layout = crate::layout::Layout::of(buffer);
     let span = layout.and_then(|l| l.memory_span().as_int());
     let elements = span.ok_or_else(|| format!("the extents of {} are not constant", buffer.name))?;
     if buffer.elem_offset.as_ref().is_some_and(|e| !e.is_int(0)) && bits != CELL {

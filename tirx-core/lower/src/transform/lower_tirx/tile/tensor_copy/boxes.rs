@@ -20,9 +20,10 @@ use crate::arith::Analyzer;
 use crate::ir::abi::tensor_map::has_data_type;
 use crate::ir::{BinOp, BufferRegion, DType, Expr};
 use crate::layout::apply::binary;
-use crate::layout::{Iter, Layout, LayoutAlgebra, Swizzle, TileAlgebra};
+use crate::layout::{Iter, Layout, Swizzle, TileAlgebra};
 
-use super::super::build::layout_of;
+use super::super::multiples::{divided, quotient, remainder};
+use super::super::operands::{layout, sliced_to};
 
 /// Most dimensions of a tensor map.
 const MOST_DIMENSIONS: usize = 5;
@@ -194,14 +195,12 @@ impl SharedSide {
     pub(in super::super) fn of(region: &BufferRegion, facts: &mut Analyzer) -> Result<SharedSide, String> {
         let buffer = &region.buffer;
         let name = &buffer.name;
-        let layout = layout_of(buffer).ok_or_else(|| format!("{name} has no layout"))?;
+        let layout = layout(region)?;
         in_memory(&layout, name)?;
         let bits = u32::from(buffer.dtype.bits) * u32::from(buffer.dtype.lanes);
         let swizzle = layout.swizzle().filter(|s| s.swizzle_len > 0);
         let ranges = constant_extents(region, facts)?;
-        let sliced = layout
-            .slice(&buffer.shape, &ranges, facts)
-            .ok_or_else(|| format!("the layout of {name} cannot be sliced to the region"))?;
+        let sliced = sliced_to(region, &ranges, facts)?;
         let tile = sliced.tile().canonical(false);
         let mut iters = Vec::new();
         for iter in tile.shard.iter().filter(|i| !i.extent.is_int(1)) {
@@ -314,21 +313,11 @@ fn scaled(e: &Expr, by: i128) -> Expr {
     binary(BinOp::Mul, e.clone(), constant(e, by))
 }
 
-/// `e / by`, if `by` provably divides it.
-fn divided(e: &Expr, by: i128, facts: &mut Analyzer) -> Option<Expr> {
-    if by == 1 {
-        return Some(e.clone());
-    }
-    let rest = facts.simplify(&binary(BinOp::FloorMod, e.clone(), constant(e, by)));
-    rest.is_int(0)
-        .then(|| facts.simplify(&binary(BinOp::FloorDiv, e.clone(), constant(e, by))))
-}
-
 /// The axes of the global region, in row-major order.
 fn axes(region: &BufferRegion, facts: &mut Analyzer) -> Result<Vec<Axis>, String> {
     let buffer = &region.buffer;
     let name = &buffer.name;
-    let layout = layout_of(buffer).ok_or_else(|| format!("{name} has no layout"))?;
+    let layout = layout(region)?;
     in_memory(&layout, name)?;
     if layout.swizzle().is_some_and(|s| s.swizzle_len > 0) {
         return Err(format!("{name}, in global memory, is swizzled"));
@@ -368,9 +357,8 @@ fn axes_of_dimension(run: &[Iter], begin: &Expr, copied: i128, facts: &mut Analy
             }
             // The region stays within one period of this iterator.
             divided(&begin, here, facts)?;
-            let at = binary(BinOp::FloorMod, begin.clone(), constant(&begin, extent));
-            let at = facts.simplify(&at);
-            begin = facts.simplify(&binary(BinOp::FloorDiv, begin.clone(), constant(&begin, extent)));
+            let at = remainder(&begin, extent, facts);
+            begin = quotient(&begin, extent, facts);
             (at, here)
         };
         left /= here;

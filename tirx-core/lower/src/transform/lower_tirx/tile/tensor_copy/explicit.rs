@@ -7,9 +7,9 @@
 //! **Conditions.** The global layout has one iterator for each dimension of the shape, the innermost of stride one; the
 //! region of shared memory is contiguous (under a swizzle of tensor copies), and has as many bytes as the box.
 
-use super::super::build::layout_of;
 use super::super::call::Call;
 use super::super::context::Context;
+use super::super::operands::layout;
 use super::super::variant::{Decline, Plan};
 use super::boxes::{Boxes, Dim, SharedSide, Unit, constant_extents};
 use super::options::Options;
@@ -82,7 +82,7 @@ fn region_as_box(global: &BufferRegion, side: &SharedSide, facts: &mut Analyzer)
     let buffer = &global.buffer;
     let name = &buffer.name;
     let unit = Unit::of(buffer.dtype)?;
-    let layout = layout_of(buffer).ok_or_else(|| format!("{name} has no layout"))?;
+    let layout = layout(global)?;
     let tile = layout.tile();
     let same = tile.shard.len() == buffer.shape.len()
         && tile

@@ -24,11 +24,13 @@ use super::build::{address, flat_view};
 use super::call::Call;
 use super::context::Context;
 use super::emit::{Emit, TensorMap};
+use super::operands::bits;
+use super::predicates::ONE_THREAD;
 use super::variant::{
     Completion, Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant,
 };
 use crate::intrin::{Arch, Op};
-use crate::ir::{BinOp, BufferRegion, DType, ExecScope, Expr, ForKind, ForLoop, Stmt, TileOp, Var};
+use crate::ir::{BinOp, BufferRegion, DType, Expr, ForKind, ForLoop, Stmt, TileOp, Var};
 use crate::layout::apply::binary;
 use crate::source::Span;
 
@@ -113,14 +115,6 @@ static EXPLICIT_OPTIONS: &[TileOption] = common_options!(
     )
 );
 
-const ONE_THREAD: Predicate = Predicate {
-    name: "scope thread",
-    holds: |_, cx| match cx.scope {
-        ExecScope::Thread => Ok(()),
-        scope => Err(format!("one thread issues tensor copies, the scope is {}", scope.name()).into()),
-    },
-};
-
 const GLOBAL_SHARED: Predicate = Predicate {
     name: "between global and shared memory",
     holds: |call, _| Sides::of(call).map(drop),
@@ -180,10 +174,10 @@ fn tensor_map(
     cx: &mut Context<'_>,
 ) -> Result<TensorMap, Decline> {
     let buffer = &global.buffer;
-    let bits = i128::from(buffer.dtype.bits) * i128::from(buffer.dtype.lanes);
+    let bits = bits(buffer.dtype);
     let scaled = |e: &Expr, by: i128| binary(BinOp::Mul, e.clone(), Expr::constant(e.dtype.element(), by));
     let mut first = buffer.elem_offset.clone().unwrap_or_else(|| Expr::int32(0));
-    if let Some(layout) = super::build::layout_of(buffer) {
+    if let Some(layout) = crate::layout::Layout::of(buffer) {
         first = binary(BinOp::Add, first, layout.tile().offset_of("m"));
     }
     let first = cx.facts.simplify(&first);

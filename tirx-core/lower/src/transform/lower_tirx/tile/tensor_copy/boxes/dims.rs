@@ -1,8 +1,9 @@
 //! The dimensions of a tensor map and of its boxes: merged where they continue each other, and whether the hardware takes
 //! them.
 
+use super::super::super::multiples::may_be_multiple;
 use super::{Boxes, Dim, GRANULE, LARGEST_BOX, LONG_ROW, MOST_DIMENSIONS, SHARED_ALIGNMENT};
-use super::{constant, divided, scaled};
+use super::{divided, scaled};
 use crate::arith::Analyzer;
 use crate::ir::{BinOp, Expr};
 use crate::layout::apply::binary;
@@ -178,7 +179,7 @@ impl Boxes {
             ));
         }
         for dim in &self.dims[1..] {
-            if !possibly_multiple(&dim.stride, GRANULE / bytes.min(GRANULE), facts) {
+            if !may_be_multiple(&dim.stride, GRANULE / bytes.min(GRANULE), facts) {
                 return Err(format!(
                     "strides of the global tensor must be multiples of {GRANULE} bytes, found {} bytes",
                     dim.stride
@@ -194,17 +195,11 @@ impl Boxes {
             ));
         }
         let elements = SHARED_ALIGNMENT * self.unit.elements / bytes;
-        if !possibly_multiple(&self.shared_at, elements, facts) {
+        if !may_be_multiple(&self.shared_at, elements, facts) {
             return Err(format!(
                 "the region begins in shared memory at a place that is not aligned to {SHARED_ALIGNMENT} bytes"
             ));
         }
         Ok(())
     }
-}
-
-/// Whether nothing is known against `e` being a multiple of `of`.
-fn possibly_multiple(e: &Expr, of: i128, facts: &mut Analyzer) -> bool {
-    let rest = facts.simplify(&binary(BinOp::FloorMod, e.clone(), constant(e, of)));
-    rest.as_int().is_none_or(|r| r == 0)
 }
