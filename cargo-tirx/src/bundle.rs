@@ -7,7 +7,7 @@ use tirx_build::{
 };
 
 use crate::cache::shown;
-use crate::input::{Result, usage};
+use crate::failure::{Result, usage};
 use crate::output::{self, Output, out};
 use crate::packages::{self, Selection};
 

@@ -3,7 +3,7 @@
 use tirx_build::Environment;
 use tirx_build::store::{self, Usage};
 
-use crate::input::{Result, usage, user};
+use crate::failure::{Result, usage, user};
 use crate::output::{Output, out};
 
 #[derive(clap::Args, Debug)]

@@ -7,7 +7,8 @@ use tirx_build::Builder;
 use tirx_build::compile::{compile, cuda_source};
 use tirx_core::diagnostic::{Level, Message};
 
-use crate::input::{self, Failure, Input, Result, is_lowered, usage};
+use crate::failure::{Failure, Result, usage};
+use crate::input::{self, Input, is_lowered};
 use crate::output::{self, Output};
 use crate::packages::{self, Package, Selection};
 

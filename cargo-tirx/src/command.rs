@@ -1,6 +1,7 @@
 //! The subcommands: one row each, with the help text, the name, the arguments that clap reads, and the function that runs.
 
-use crate::input::{Input, Result};
+use crate::failure::Result;
+use crate::input::Input;
 use crate::output::Output;
 use crate::{
     asm, bench, bundle, cache, check, doctor, explain, fix, layout, lsp, new, profile, sanitize, simulate,

@@ -8,7 +8,7 @@ use tirx_build::target::Targets;
 use tirx_build::toolchain::{self, Search};
 use tirx_build::{Builder, BundleAction, Environment, build_script_declares_kernels, store};
 
-use crate::input::{Result, user};
+use crate::failure::{Result, user};
 use crate::output::{Output, out};
 
 #[derive(clap::Args, Debug)]

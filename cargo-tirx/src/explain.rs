@@ -6,7 +6,8 @@ use tirx_core::script::print_stmt;
 use tirx_core::transform::lower_tirx::{Decision, Outcome, explain};
 use tirx_core::transform::{Options, PassContext, Target};
 
-use crate::input::{Input, Result, usage, user};
+use crate::failure::{Result, usage, user};
+use crate::input::Input;
 use crate::output::{Output, out};
 
 /// The file and the line of `FILE:LINE`; all lines without one.

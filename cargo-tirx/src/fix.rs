@@ -12,9 +12,10 @@ use tirx_core::script::fix::{Fixed, comparable, to_v27};
 use tirx_core::script::{ConstValue, Entry, Release, print};
 use tirx_expect::expressions;
 
-use crate::input::{Failure, Result, imports, usage, user};
+use crate::failure::{Failure, Result, message, usage, user};
+use crate::input::imports;
 use crate::literal;
-use crate::output::{Output, message, out};
+use crate::output::{Output, out};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Fix {

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use tirx_build::compile::{FileImports, Loaded};
 use tirx_core::ir::{Buffer, Expr, StmtKind, Visitor};
 use tirx_core::layout::Layout;
+use tirx_core::layout::axes;
 
-use crate::input::{Result, usage, user};
+use crate::failure::{Result, usage, user};
 use crate::output::{Output, out};
 
 #[derive(clap::Args, Debug)]
@@ -52,7 +53,7 @@ fn shown(command: &Show) -> Result<String> {
         let cells: Vec<String> = row.iter().map(|p| format!("{:>width$}", p.text())).collect();
         let _ = writeln!(out, "{}", cells.join(" "));
     }
-    if names == ["m"] {
+    if names == [axes::MEMORY.name] {
         let rows = conflicts(places.chunks(columns).next().unwrap_or(&[]), command.bytes);
         let first: Vec<Place> = places.iter().step_by(columns).cloned().collect();
         let columns = conflicts(&first, command.bytes);
@@ -154,9 +155,9 @@ impl Place {
 
     /// The value that determines an element's colour: its thread, or its bank.
     fn owner(&self, bytes: i64) -> i128 {
-        match self.0.iter().find(|(name, _)| name != "m") {
+        match self.0.iter().find(|(name, _)| name != axes::MEMORY.name) {
             Some((_, thread)) => *thread,
-            None => self.on("m").unwrap_or(0) * i128::from(bytes) / 4 % 32,
+            None => self.on(axes::MEMORY.name).unwrap_or(0) * i128::from(bytes) / 4 % 32,
         }
     }
 }
@@ -189,7 +190,7 @@ fn banks(line: &[Place], bytes: i64) -> [usize; 32] {
     let mut words: Vec<i128> = line
         .iter()
         .take(32)
-        .filter_map(|p| p.on("m"))
+        .filter_map(|p| p.on(axes::MEMORY.name))
         .map(|at| at * i128::from(bytes) / 4)
         .collect();
     words.sort_unstable();
@@ -217,7 +218,7 @@ fn svg(places: &[Place], columns: usize, bytes: i64) -> String {
     let rows = places.len().div_ceil(columns);
     let in_memory = places
         .first()
-        .is_some_and(|p| p.0.iter().all(|(axis, _)| axis == "m"));
+        .is_some_and(|p| p.0.iter().all(|(axis, _)| axis == axes::MEMORY.name));
     let below = if in_memory { 3 * BANK + 16 } else { 0 };
     let width = if in_memory {
         (columns * CELL).max(32 * BANK + 70)

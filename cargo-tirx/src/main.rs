@@ -15,6 +15,7 @@ mod check;
 mod command;
 mod doctor;
 mod explain;
+mod failure;
 mod fix;
 mod input;
 mod language;
@@ -41,7 +42,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use command::Command;
-use input::Failure;
+use failure::Failure;
 use output::Output;
 
 #[derive(Parser, Debug)]

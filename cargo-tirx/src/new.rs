@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::input::{Result, usage, user};
+use crate::failure::{Result, usage, user};
 use crate::output::{Output, say};
 
 #[derive(clap::Args, Debug)]

@@ -2,7 +2,7 @@
 
 use tirx_sim::{Counts, KINDS, LineCounts, Named, Snapshot};
 
-use crate::input::{Result, choice, user};
+use crate::failure::{Result, choice, user};
 use crate::table::Table;
 
 /// A column's title and its number.

@@ -3,9 +3,9 @@
 use std::io::IsTerminal;
 
 use serde::Serialize;
-use tirx_core::diagnostic::{Level, Message, Place};
+use tirx_core::diagnostic::{Message, Place};
 
-use crate::input::{Result, user};
+use crate::failure::{Result, user};
 
 /// Options of every subcommand.
 #[derive(clap::Args, Debug)]
@@ -132,11 +132,4 @@ fn json(message: &Message) -> String {
         }
     }
     serde_json::to_string(&convert(message, true)).unwrap_or_default()
-}
-
-/// A message from text: the text after `= help:` on a line of its own is help.
-pub(crate) fn message(text: &str) -> Message {
-    let mut parts = text.split("\n  = help: ");
-    let head = Message::new(Level::Error, parts.next().unwrap_or_default());
-    parts.fold(head, |message, help| message.child(Level::Help, help))
 }

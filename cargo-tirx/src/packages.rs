@@ -6,7 +6,7 @@ use std::process::Command;
 use serde::Deserialize;
 use tirx_core::diagnostic::Message;
 
-use crate::input::{Failure, Result, choice, usage, user};
+use crate::failure::{Failure, Result, choice, usage, user};
 use crate::output::Output;
 
 /// The name of a package's manifest of kernels, beside its `Cargo.toml`.

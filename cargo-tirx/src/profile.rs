@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tirx_rt::Profile;
 
-use crate::input::{Result, user};
+use crate::failure::{Result, user};
 use crate::npy;
 use crate::output::{Output, out};
 

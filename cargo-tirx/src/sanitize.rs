@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use tirx_build::Environment;
 use tirx_build::toolchain;
 
-use crate::input::{Result, user};
+use crate::failure::{Result, user};
 use crate::output::{Output, out, say};
 
 #[derive(clap::Args, Debug)]
@@ -69,7 +69,7 @@ fn program(command: &Sanitize) -> Command {
     }
 }
 
-fn cannot_run(command: &Command, error: &std::io::Error) -> crate::input::Failure {
+fn cannot_run(command: &Command, error: &std::io::Error) -> crate::failure::Failure {
     user(format_args!(
         "`{}` cannot be run: {error}",
         Path::new(command.get_program()).display()

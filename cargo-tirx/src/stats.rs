@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tirx_build::Builder;
 use tirx_build::stats::{KernelStats, of_bundle};
 
-use crate::input::{Result, user};
+use crate::failure::{Result, user};
 use crate::output::{Output, out};
 use crate::table::Table;
 

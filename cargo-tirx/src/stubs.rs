@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use crate::input::{Result, user};
+use crate::failure::{Result, user};
 use crate::language::{self, describe};
 use crate::output::{Output, out};
 

@@ -8,8 +8,9 @@ use tirx_build::manifest::{Manifest, Text};
 use tirx_core::diagnostic::{Level, Message};
 use tirx_expect::{Run, expressions};
 
-use crate::input::{Failure, Result, imports, user};
-use crate::output::{Output, message, out};
+use crate::failure::{Failure, Result, message, user};
+use crate::input::imports;
+use crate::output::{Output, out};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Test {

@@ -7,7 +7,8 @@ use tirx_core::codegen::host as host_ir;
 use tirx_core::script::print;
 use tirx_core::transform::pass_names;
 
-use crate::input::{Input, Result, choice, usage, user};
+use crate::failure::{Result, choice, usage, user};
+use crate::input::Input;
 use crate::output::{self, Output, out};
 
 #[derive(clap::Args, Debug)]

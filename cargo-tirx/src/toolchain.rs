@@ -4,7 +4,7 @@ use tirx_build::Environment;
 use tirx_build::manifest::Manifest;
 use tirx_build::toolchain::{self, Discovered, Nvcc, Pin, Search};
 
-use crate::input::{Result, usage, user};
+use crate::failure::{Result, usage, user};
 use crate::output::{self, Output, out};
 
 #[derive(clap::Subcommand, Debug)]

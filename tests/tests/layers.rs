@@ -77,11 +77,6 @@ const ACCEPTED: &[(&str, &[&str], &str)] = &[
          what a row computes is built of expressions",
     ),
     (
-        "tirx-ir",
-        &["equal", "image"],
-        "the hash of a module is that of its image, which leaves out what equality ignores",
-    ),
-    (
         "tirx-script",
         &["eval", "lang", "parse", "release"],
         "evaluating Python calls functions of `T`, and these evaluate arguments and bodies: one interpreter in two folders; \
@@ -113,16 +108,6 @@ const ACCEPTED: &[(&str, &[&str], &str)] = &[
             "tensor_map",
         ],
         "a stream launches kernels, a kernel takes tensors, a tensor lies on a device: one interface with two back ends",
-    ),
-    (
-        "cargo-tirx",
-        &["input", "output"],
-        "a failure is messages that output shows, and writing output may be a failure",
-    ),
-    (
-        "tirx-build",
-        &["target", "toolchain"],
-        "which targets there are depends on the nvcc, and which nvcc is needed on the targets",
     ),
 ];
 

@@ -119,6 +119,7 @@ pub mod stats;
 pub mod store;
 pub mod target;
 pub mod toolchain;
+mod version;
 mod watch;
 
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::toolchain::Version;
+use crate::version::Version;
 
 /// Architectures nvcc can compile for: number, suffixes, and the first release that knows each.
 /// From the release notes of the CUDA Toolkit ("NVCC" sections, 11.0 to 13.0).

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tirx_build::{Builder, CodeForm, KernelCode, disassembler};
 
-use crate::input::{Result, choice, user};
+use crate::failure::{Result, choice, user};
 use crate::output::{Output, out, say};
 use listing::{Function, Syntax};
 

@@ -10,7 +10,7 @@ use tirx_rt::{Stream, Tensor};
 use tirx_sim::host::Argument;
 
 use super::{Bench, values};
-use crate::input::{Result, user};
+use crate::failure::{Result, user};
 use crate::simulate::{inferred_shape, named, scalar, shown_name};
 
 /// The arguments of a call.

@@ -10,7 +10,7 @@ use tirx_rt::{
 use tirx_sim::host;
 
 use super::arguments::Call;
-use crate::input::{Result, user};
+use crate::failure::{Result, user};
 
 /// Whether machine code for a target runs on a GPU.
 pub(super) fn runs_on(target: &str, gpu: &DeviceProperties) -> bool {

@@ -23,7 +23,7 @@ use std::time::Duration;
 use tirx_build::{Builder, CodeForm, KernelCode};
 use tirx_rt::{Device, DeviceProperties, Event, Kernel, Stream, Tensor, TensorMap};
 
-use crate::input::{Failure, Result, choice, user};
+use crate::failure::{Failure, Result, choice, user};
 use crate::output::{Output, out};
 use launches::{Repeated, image, launches, leak, runs_on};
 use peak::Unit;

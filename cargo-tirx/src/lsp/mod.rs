@@ -28,7 +28,7 @@ use lsp_types::{
 };
 use serde::de::DeserializeOwned;
 
-use crate::input::{Result, user};
+use crate::failure::{Result, user};
 use crate::output::Output;
 use analysis::{Analysis, analyze};
 use uri::path_of;

@@ -9,7 +9,8 @@ use tirx_core::ir::{Buffer, DType, Expr, ExprKind, IRModule, PrimFunc, Var, uses
 use tirx_sim::host::Argument;
 
 use super::Simulate;
-use crate::input::{Result, choice, is_lowered, usage, user};
+use crate::failure::{Result, choice, usage, user};
+use crate::input::is_lowered;
 use crate::literal;
 use crate::npy::{self, Array};
 use crate::output::Output;

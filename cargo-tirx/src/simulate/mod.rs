@@ -14,7 +14,8 @@ use self::arguments::{Prepared, prepare};
 pub(crate) use self::arguments::{inferred_shape, named, scalar, shown_name};
 use self::once::{Ran, once, variable, write_outs};
 use self::orders::every_order;
-use crate::input::{Failure, Input, Result, user};
+use crate::failure::{Failure, Result, user};
+use crate::input::Input;
 use crate::observed;
 use crate::output::{Output, out, say};
 

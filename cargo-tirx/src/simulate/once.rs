@@ -14,7 +14,7 @@ use tirx_sim::{
 
 use super::Simulate;
 use super::arguments::{Prepared, inferred_shape};
-use crate::input::{Failure, Result, usage, user};
+use crate::failure::{Failure, Result, usage, user};
 use crate::npy::{self, Array};
 
 /// A tensor on the simulator.

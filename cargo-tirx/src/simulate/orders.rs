@@ -8,7 +8,7 @@ use tirx_sim::{Exploration, Program};
 use super::Simulate;
 use super::arguments::Prepared;
 use super::once::{Ran, once, write_outs};
-use crate::input::{Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::observed;
 use crate::output::{Output, out, say};
 

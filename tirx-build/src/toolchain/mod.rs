@@ -15,39 +15,11 @@ pub(crate) use install::{offline, watched_stamp_dir};
 pub(crate) use native::architectures;
 pub use native::{Gpu, gpus};
 
+pub use crate::version::Version;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-
-/// A CUDA release: major and minor number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Version {
-    /// 13 of 13.0.
-    pub major: u32,
-    /// 0 of 13.0.
-    pub minor: u32,
-}
-
-impl Version {
-    /// A release.
-    pub const fn new(major: u32, minor: u32) -> Version {
-        Version { major, minor }
-    }
-
-    /// The release in what `nvcc --version` prints (`Cuda compilation tools, release 13.0, V13.0.88`).
-    pub fn from_nvcc(output: &str) -> Option<Version> {
-        let after = output.split("release ").nth(1)?;
-        let text = after.split(|c: char| c != '.' && !c.is_ascii_digit()).next()?;
-        let (major, minor) = text.split_once('.')?;
-        Some(Version::new(major.parse().ok()?, minor.parse().ok()?))
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
-    }
-}
 
 /// The release that a manifest requests: `13` or `13.0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Buffer, DType, Expr, Stmt, Type, Var};
+use super::{Buffer, DType, Expr, ExprKind, Stmt, Type, Var};
 use crate::source::{SourceMap, Span};
 
 /// The value of an attribute or annotation.
@@ -30,6 +30,19 @@ pub enum AttrValue {
 }
 
 impl AttrValue {
+    /// The value in normal form: constants as plain values.
+    pub fn plain(&self) -> AttrValue {
+        match self {
+            AttrValue::Expr(e) => match &e.kind {
+                ExprKind::Int(v) if e.dtype.is_bool() => AttrValue::Bool(*v != 0),
+                ExprKind::Int(v) if e.dtype == DType::INT32 => AttrValue::Int(*v as i64),
+                ExprKind::Str(s) => AttrValue::Str(s.clone()),
+                _ => self.clone(),
+            },
+            _ => self.clone(),
+        }
+    }
+
     /// Calls `f` with the expressions in it.
     pub fn for_each_expr<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
         match self {

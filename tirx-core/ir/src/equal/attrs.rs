@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Comparison, Outcome, Step, plain};
+use super::{Comparison, Outcome, Step};
 use crate::ir::abi::keys;
 use crate::ir::{AttrNode, AttrValue, Expr};
 
@@ -27,7 +27,7 @@ impl Comparison {
     }
 
     pub(super) fn attr_value(&mut self, a: &AttrValue, b: &AttrValue) -> Outcome {
-        match (&plain(a), &plain(b)) {
+        match (&a.plain(), &b.plain()) {
             // A function's attribute may keep the name of a parameter that a pass has replaced.
             (AttrValue::Expr(x), AttrValue::Expr(y)) => self.definition(x, y),
             (AttrValue::Float(x), AttrValue::Float(y)) if x.to_bits() == y.to_bits() => Ok(()),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::{AttrValue, Attrs, Buffer, DType, Expr, ExprKind, IRModule, PrimFunc, Stmt, Type, Var, image};
+use super::{Attrs, Buffer, Expr, IRModule, PrimFunc, Stmt, Type, Var, image};
 use crate::ir::{Levels, print_expr, with_stack_for};
 
 /// The first difference.
@@ -196,19 +196,6 @@ impl Comparison {
             (None, None) => Ok(()),
             _ => self.differ(text(a), text(b)),
         }
-    }
-}
-
-/// An attribute value in normal form: constants as plain values.
-pub(super) fn plain(value: &AttrValue) -> AttrValue {
-    match value {
-        AttrValue::Expr(e) => match &e.kind {
-            ExprKind::Int(v) if e.dtype.is_bool() => AttrValue::Bool(*v != 0),
-            ExprKind::Int(v) if e.dtype == DType::INT32 => AttrValue::Int(*v as i64),
-            ExprKind::Str(s) => AttrValue::Str(s.clone()),
-            _ => value.clone(),
-        },
-        _ => value.clone(),
     }
 }
 

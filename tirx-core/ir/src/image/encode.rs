@@ -8,7 +8,6 @@ use rustc_hash::FxHashMap;
 
 use super::variants::{BINARY, CODES, ITERS, LOOPS, number};
 use super::{MAGIC, VERSION};
-use crate::ir::equal::plain;
 use crate::ir::{
     Assert, Attr, AttrNode, AttrValue, Buffer, BufferStore, DType, Expr, ExprKind, ForLoop, IRModule,
     IterVar, Levels, PrimFunc, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, TileArg, TileCall, Type, Var,
@@ -396,7 +395,7 @@ impl Encoder {
     }
 
     fn attr_value(&mut self, value: &AttrValue) {
-        let value = if self.structural { &plain(value) } else { value };
+        let value = if self.structural { &value.plain() } else { value };
         match value {
             AttrValue::None => self.byte(0),
             AttrValue::Bool(v) => {
