@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::{Result, c_scalar};
 use crate::intrin::Op;
 use crate::ir::abi::{Field, moved_pointer, unsupported};
-use crate::ir::{BinOp, DType, Expr, ExprKind, Var};
+use crate::ir::{BinOp, DType, ElementType, Expr, ExprKind, Var};
 
 /// Prints expressions of one function.
 #[derive(Default)]
@@ -259,8 +259,8 @@ impl Printer {
 
 /// The runtime's functions over a 16-bit float: `tirx_f16`, `tirx_f16_to_double`.
 fn half_name(dtype: DType) -> Option<&'static str> {
-    (dtype.is_scalar() && dtype.bits == 16 && dtype.is_floating())
-        .then(|| if dtype.is_bfloat16() { "bf16" } else { "f16" })
+    let half = dtype.is_scalar() && dtype.bits == 16 && dtype.is_floating();
+    ElementType::of(dtype).filter(|_| half)?.ptx
 }
 
 /// C's function of numbers.

@@ -1,35 +1,24 @@
-//! Launch extents in C: computed in checked 64-bit arithmetic, as those of the Rust launchers are. An intermediate value
-//! may leave the 32 bits that the kernel computes in; what leaves 64 bits or the driver's limits is an error that names
-//! the expression and its values.
-
-use rustc_hash::FxHashMap;
+//! Launch extents in C, in checked arithmetic.
 
 use super::Result;
 use super::expr::Printer;
-use crate::ir::{BinOp, DType, Expr, ExprKind, Var, print_expr, substitute};
-
-/// Most names that an extent is followed through.
-const DEEPEST_BINDINGS: usize = 16;
-/// The largest extent, in nodes, that is written as one expression.
-const LARGEST: u32 = 256;
+use crate::checked::{Bound, Checked, LARGEST, Spelling, is_computed, written_out};
+use crate::ir::{DType, Expr, print_expr};
 
 /// The statements that compute the extent `place` of a launch configuration.
 pub(super) fn print(
     printer: &mut Printer,
-    arithmetic: &FxHashMap<Var, Expr>,
+    bound: Bound<'_>,
     tag: &str,
     place: &str,
     value: &Expr,
 ) -> Result<Vec<String>> {
-    let exact = written_out(value, arithmetic);
-    let mut values = Vec::new();
-    let computed = matches!(exact.kind, ExprKind::Binary(..) | ExprKind::Cast(_));
-    // A plain value needs no checked arithmetic.
-    let text = match computed && exact.size() <= LARGEST {
-        true => wide(printer, &exact, &mut values)?,
+    let exact = written_out(value, bound);
+    let checked = match is_computed(&exact) && exact.size() <= LARGEST {
+        true => wide(printer, &exact),
         false => None,
     };
-    let Some(text) = text else {
+    let Some((text, values)) = checked else {
         let value = printer.expr(value)?;
         return Ok(vec![format!(
             "TIRX_TRY(tirx_extent(kernel, {tag:?}, (int64_t){value}, &config.{place}));"
@@ -60,81 +49,40 @@ pub(super) fn print(
     Ok(lines)
 }
 
-/// The extent with names of arithmetic values expanded.
-pub(super) fn written_out(value: &Expr, arithmetic: &FxHashMap<Var, Expr>) -> Expr {
-    let mut value = value.clone();
-    for _ in 0..DEEPEST_BINDINGS {
-        let next = substitute(&value, &|var| arithmetic.get(var).cloned());
-        if next == value || next.size() > LARGEST {
-            break;
-        }
-        value = next;
-    }
-    value
+/// The text of a `tirx_wide`, and the names and texts of the values in it; `None` where the expression contains anything but
+/// integer arithmetic.
+pub(super) fn wide(printer: &mut Printer, expr: &Expr) -> Option<(String, Vec<(String, String)>)> {
+    let mut values = Vec::new();
+    let text = Checked::of(expr, &|_| None)?.spell(&mut C(printer), &mut values)?;
+    Some((text, values))
 }
 
-/// The text of a `tirx_wide`; `None` where the expression contains anything but integer arithmetic.
-pub(super) fn wide(
-    printer: &mut Printer,
-    expr: &Expr,
-    values: &mut Vec<(String, String)>,
-) -> Result<Option<String>> {
-    if !(expr.dtype.is_integer() || expr.dtype.is_bool()) {
-        return Ok(None);
-    }
-    match &expr.kind {
-        ExprKind::Binary(op, a, b) => {
-            let function = match op {
-                BinOp::Add => "add",
-                BinOp::Sub => "sub",
-                BinOp::Mul => "mul",
-                BinOp::Div => "div",
-                BinOp::Mod => "rem",
-                BinOp::FloorDiv => "floor_div",
-                BinOp::FloorMod => "floor_mod",
-                BinOp::Min => "min",
-                BinOp::Max => "max",
-                _ => return Ok(None),
-            };
-            let (Some(a), Some(b)) = (wide(printer, a, values)?, wide(printer, b, values)?) else {
-                return Ok(None);
-            };
-            Ok(Some(format!("tirx_wide_{function}({a}, {b})")))
-        }
-        // The uncast number is computed; the range check at the end covers the cast.
-        ExprKind::Cast(inner) if inner.dtype.is_integer() && is_arithmetic(inner) => {
-            wide(printer, inner, values)
-        }
-        ExprKind::Int(value) => {
-            let number = i64::try_from(*value).ok();
-            Ok(number.map(|value| match value {
-                i64::MIN => "tirx_wide_of(INT64_MIN)".to_string(),
-                value => format!("tirx_wide_of(INT64_C({value}))"),
-            }))
-        }
-        _ => {
-            let text = printer.expr(expr)?;
-            let text = match expr.dtype {
-                DType::UINT64 => format!("tirx_wide_unsigned({text})"),
-                _ => format!("tirx_wide_of((int64_t){text})"),
-            };
-            let name = match &expr.kind {
-                ExprKind::Var(var) => var.name().to_string(),
-                _ => print_expr(expr),
-            };
-            if !values.iter().any(|(known, _)| *known == name) {
-                values.push((name, text.clone()));
-            }
-            Ok(Some(text))
-        }
-    }
-}
+/// Checked numbers in C: `tirx_wide`.
+struct C<'p>(&'p mut Printer);
 
-/// Whether an expression contains arithmetic.
-pub(super) fn is_arithmetic(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Binary(op, ..) => !op.is_comparison() && !op.is_logical(),
-        ExprKind::Cast(inner) => is_arithmetic(inner),
-        _ => false,
+impl Spelling for C<'_> {
+    fn constant(&self, value: i64) -> String {
+        match value {
+            i64::MIN => "tirx_wide_of(INT64_MIN)".to_string(),
+            value => format!("tirx_wide_of(INT64_C({value}))"),
+        }
+    }
+
+    fn value(&mut self, value: &Expr) -> Option<(String, bool)> {
+        let text = self.0.expr(value).ok()?;
+        let text = match value.dtype {
+            DType::UINT64 => format!("tirx_wide_unsigned({text})"),
+            _ => format!("tirx_wide_of((int64_t){text})"),
+        };
+        Some((text, false))
+    }
+
+    fn operation(&self, name: &str, a: &str, b: &str) -> String {
+        format!("tirx_wide_{name}({a}, {b})")
+    }
+
+    fn choice(&mut self, condition: &Expr, then: &str, otherwise: &str) -> Option<String> {
+        let condition = self.0.expr(condition).ok()?;
+        Some(format!("({condition} ? {then} : {otherwise})"))
     }
 }

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::expr::Printer;
 use super::extent;
 use super::{Result, c_scalar, is_pointer, packed_params};
+use crate::checked::{is_arithmetic, written_out};
 use crate::intrin::Op;
 use crate::ir::abi::tensor_map::{self, Encode};
 use crate::ir::abi::{self, Check, Launch, LaunchParam, What};
@@ -82,7 +83,7 @@ impl HostPrinter<'_> {
             StmtKind::Attr(Attr { body, .. }) => self.stmt(body)?,
             StmtKind::DeclBuffer(_) => {}
             StmtKind::Bind(var, value) => {
-                if extent::is_arithmetic(value) && value.dtype.is_integer() {
+                if is_arithmetic(value, &|_| None) && value.dtype.is_integer() {
                     self.arithmetic.insert(var.clone(), value.clone());
                 }
                 self.bind(var, value)?;
@@ -343,7 +344,9 @@ impl HostPrinter<'_> {
                 }
             };
             let Some(value) = value else { continue };
-            for line in extent::print(&mut self.printer, &self.arithmetic, tag, &place, value)? {
+            let arithmetic = &self.arithmetic;
+            let bound = |var: &Var| arithmetic.get(var).cloned();
+            for line in extent::print(&mut self.printer, &bound, tag, &place, value)? {
                 self.line(line);
             }
         }
@@ -362,7 +365,7 @@ impl HostPrinter<'_> {
         let map = encode.map.name().to_string();
         let encode = encode
             .clone()
-            .exact(&|value| extent::written_out(value, &self.arithmetic));
+            .exact(&|value| written_out(value, &|var| self.arithmetic.get(var).cloned()));
         for rule in encode.rules() {
             if rule.condition.as_int() == Some(1) || constant_condition(&rule.condition) == Some(true) {
                 continue;
@@ -370,8 +373,8 @@ impl HostPrinter<'_> {
             let condition = self.printer.expr(&rule.condition)?;
             let value = self.printer.expr(&rule.value)?;
             // Computed values may exceed 64 bits, too.
-            let fits = match extent::wide(&mut self.printer, &rule.value, &mut Vec::new())? {
-                Some(wide) if extent::is_arithmetic(&rule.value) => format!(" || !{wide}.fits"),
+            let fits = match extent::wide(&mut self.printer, &rule.value) {
+                Some((wide, _)) if is_arithmetic(&rule.value, &|_| None) => format!(" || !{wide}.fits"),
                 _ => String::new(),
             };
             self.line(format!(

@@ -1,33 +1,26 @@
-//! Integers of launches and checks in 64-bit arithmetic that does not wrap: an intermediate value may leave the 32 bits that
-//! the kernel computes in, and what leaves 64 bits or the driver's limits is an error that names the expression and its values.
+//! Checked integers in Rust, and the conditions that are computed of them.
 
 use super::code::{Binds, Code, logical};
 use super::expr::{Printer, Value};
 use super::stmt::Result;
-use crate::intrin::Op;
+use crate::checked::{Bound, Checked, Spelling, is_arithmetic};
 use crate::ir::abi;
-use crate::ir::{BinOp, DType, Expr, ExprKind, TypeCode, Var, print_expr};
+use crate::ir::{BinOp, DType, Expr, ExprKind, TypeCode, print_expr};
 
 /// An integer that is computed.
-pub(super) struct Checked {
+pub(super) struct Wide {
     /// The Rust expression of a `::tirx_rt::host::Wide`.
     pub(super) text: String,
-    found: Found,
-}
-
-/// The variables of a checked expression.
-#[derive(Default)]
-struct Found {
     /// Name in the kernel and Rust text of each value.
     values: Vec<(String, String)>,
-    /// The Rust variables.
+    /// The Rust variables that it reads.
     reads: Vec<String>,
 }
 
-impl Checked {
+impl Wide {
     /// The call that gives the extent in the driver's type.
     pub(super) fn extent(&self, tag: &str, value: &Expr) -> String {
-        let values: Vec<String> = (self.found.values.iter())
+        let values: Vec<String> = (self.values.iter())
             .map(|(name, text)| format!("({name:?}, {text})"))
             .collect();
         format!(
@@ -43,29 +36,23 @@ impl Checked {
         Code {
             text: self.text,
             binds: Binds::Tight,
-            reads: self.found.reads,
+            reads: self.reads,
         }
     }
 }
 
 /// The checked form of an integer expression; `None` where it contains anything but arithmetic.
-pub(super) fn checked(
-    printer: &mut Printer<'_>,
-    expr: &Expr,
-    bound: &dyn Fn(&Var) -> Option<Expr>,
-) -> Option<Checked> {
-    let mut found = Found::default();
-    let text = text(printer, expr, bound, &mut found, 0)?;
-    Some(Checked { text, found })
+pub(super) fn checked(printer: &mut Printer<'_>, expr: &Expr, bound: Bound<'_>) -> Option<Wide> {
+    let (mut values, reads) = (Vec::new(), Vec::new());
+    let mut rust = Rust { printer, reads };
+    let text = Checked::of(expr, bound)?.spell(&mut rust, &mut values)?;
+    let reads = rust.reads;
+    Some(Wide { text, values, reads })
 }
 
 /// The condition under which a check fails, computed without wrapping; `None` where the condition contains no
 /// arithmetic or narrowing.
-pub(super) fn failed(
-    printer: &mut Printer<'_>,
-    condition: &Expr,
-    bound: &dyn Fn(&Var) -> Option<Expr>,
-) -> Result<Option<Code>> {
+pub(super) fn failed(printer: &mut Printer<'_>, condition: &Expr, bound: Bound<'_>) -> Result<Option<Code>> {
     let ExprKind::Binary(op, a, b) = &condition.kind else {
         return Ok(None);
     };
@@ -138,120 +125,45 @@ fn signed(printer: &mut Printer<'_>, expr: &Expr) -> Result<Option<Code>> {
     })
 }
 
-const DEEPEST: usize = 64;
-
-fn text(
-    printer: &mut Printer<'_>,
-    expr: &Expr,
-    bound: &dyn Fn(&Var) -> Option<Expr>,
-    found: &mut Found,
-    depth: usize,
-) -> Option<String> {
-    if depth > DEEPEST || !(expr.dtype.is_integer() || expr.dtype.is_bool()) {
-        return None;
-    }
-    match &expr.kind {
-        ExprKind::Binary(op, a, b) => {
-            let method = match op {
-                BinOp::Add => "add",
-                BinOp::Sub => "sub",
-                BinOp::Mul => "mul",
-                BinOp::Div => "div",
-                BinOp::Mod => "rem",
-                BinOp::FloorDiv => "floor_div",
-                BinOp::FloorMod => "floor_mod",
-                BinOp::Min => "min",
-                BinOp::Max => "max",
-                _ => return None,
-            };
-            let a = text(printer, a, bound, found, depth + 1)?;
-            let b = text(printer, b, bound, found, depth + 1)?;
-            Some(format!("{a}.{method}({b})"))
-        }
-        ExprKind::Call {
-            op: op @ (Op::ShiftRight | Op::ShiftLeft),
-            args,
-        } => {
-            let [a, count] = &args[..] else {
-                return None;
-            };
-            let count = count.as_int().filter(|count| (0..62).contains(count))?;
-            let method = if *op == Op::ShiftRight { "floor_div" } else { "mul" };
-            let a = text(printer, a, bound, found, depth + 1)?;
-            Some(format!(
-                "{a}.{method}(::tirx_rt::host::Wide::from({}_i64))",
-                1_i64 << count
-            ))
-        }
-        ExprKind::Call {
-            op: Op::IfThenElse,
-            args,
-        } => {
-            let [condition, then, otherwise] = &args[..] else {
-                return None;
-            };
-            let condition = printer.code(condition).ok()?;
-            found.reads.extend(condition.reads.iter().cloned());
-            let then = text(printer, then, bound, found, depth + 1)?;
-            let otherwise = text(printer, otherwise, bound, found, depth + 1)?;
-            Some(format!(
-                "::tirx_rt::host::Wide::choose({}, {then}, {otherwise})",
-                condition.text
-            ))
-        }
-        // The uncast number is computed; the range check at the end covers the cast.
-        ExprKind::Cast(inner) if inner.dtype.is_integer() && is_arithmetic(inner, bound) => {
-            text(printer, inner, bound, found, depth + 1)
-        }
-        ExprKind::Var(var) => match bound(var).filter(|value| is_arithmetic(value, bound)) {
-            Some(value) => text(printer, &value, bound, found, depth + 1),
-            None => leaf(printer, expr, Some(var.name()), found),
-        },
-        _ => leaf(printer, expr, None, found),
-    }
+/// Checked numbers in Rust: `::tirx_rt::host::Wide`.
+struct Rust<'p, 'a> {
+    printer: &'p mut Printer<'a>,
+    /// The Rust variables that are read.
+    reads: Vec<String>,
 }
 
-/// Whether an expression contains arithmetic.
-fn is_arithmetic(expr: &Expr, bound: &dyn Fn(&Var) -> Option<Expr>) -> bool {
-    match &expr.kind {
-        ExprKind::Binary(op, ..) => !op.is_comparison() && !op.is_logical(),
-        ExprKind::Cast(inner) => is_arithmetic(inner, bound),
-        ExprKind::Call {
-            op: Op::ShiftRight | Op::ShiftLeft,
-            ..
-        } => true,
-        ExprKind::Call {
-            op: Op::IfThenElse,
-            args,
-        } => args[1..].iter().any(|arg| is_arithmetic(arg, bound)),
-        ExprKind::Var(var) => bound(var).is_some_and(|value| is_arithmetic(&value, &|_| None)),
-        _ => false,
+impl Spelling for Rust<'_, '_> {
+    fn constant(&self, value: i64) -> String {
+        format!("::tirx_rt::host::Wide::from({value}_i64)")
     }
-}
 
-/// A plain value.
-fn leaf(printer: &mut Printer<'_>, expr: &Expr, name: Option<&str>, found: &mut Found) -> Option<String> {
-    let expr = abi::descriptor_value(expr).unwrap_or(expr);
-    let text = match printer.value(expr).ok()? {
-        Value::Int(v) => {
-            return i64::try_from(v)
-                .ok()
-                .map(|v| format!("::tirx_rt::host::Wide::from({v}_i64)"));
-        }
-        Value::Handle(_) => return None,
-        Value::Code(code) => {
-            found.reads.extend(code.reads);
-            code.text
-        }
-    };
-    let wide = match expr.dtype {
-        DType::INT64 => format!("::tirx_rt::host::Wide::from({text})"),
-        DType::UINT64 => format!("::tirx_rt::host::Wide::unsigned({text})"),
-        _ => format!("::tirx_rt::host::Wide::from(i64::from({text}))"),
-    };
-    let name = name.map_or_else(|| print_expr(expr), str::to_string);
-    if !found.values.iter().any(|(known, _)| *known == name) {
-        found.values.push((name, wide.clone()));
+    fn value(&mut self, value: &Expr) -> Option<(String, bool)> {
+        let text = match self.printer.value(value).ok()? {
+            Value::Int(v) => return Some((self.constant(i64::try_from(v).ok()?), true)),
+            Value::Handle(_) => return None,
+            Value::Code(code) => {
+                self.reads.extend(code.reads);
+                code.text
+            }
+        };
+        let wide = match value.dtype {
+            DType::INT64 => format!("::tirx_rt::host::Wide::from({text})"),
+            DType::UINT64 => format!("::tirx_rt::host::Wide::unsigned({text})"),
+            _ => format!("::tirx_rt::host::Wide::from(i64::from({text}))"),
+        };
+        Some((wide, false))
     }
-    Some(wide)
+
+    fn operation(&self, name: &str, a: &str, b: &str) -> String {
+        format!("{a}.{name}({b})")
+    }
+
+    fn choice(&mut self, condition: &Expr, then: &str, otherwise: &str) -> Option<String> {
+        let condition = self.printer.code(condition).ok()?;
+        self.reads.extend(condition.reads);
+        Some(format!(
+            "::tirx_rt::host::Wide::choose({}, {then}, {otherwise})",
+            condition.text
+        ))
+    }
 }

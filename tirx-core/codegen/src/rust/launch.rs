@@ -7,9 +7,10 @@ use super::expr::{Printer, Value};
 use super::names::Names;
 use super::stmt::{HostPrinter, Line, Result};
 use super::{internal, rust_scalar, string_literal};
+use crate::checked::{is_computed, written_out};
 use crate::ir::abi::tensor_map::{Encode, Rule};
 use crate::ir::abi::{self, LaunchParam};
-use crate::ir::{BinOp, DType, Expr, ExprKind, Type, Var, Visitor, substitute};
+use crate::ir::{BinOp, DType, Expr, ExprKind, Type, Var, Visitor};
 
 impl HostPrinter<'_> {
     /// Prints a raw function for the launch, and the call of it.
@@ -83,12 +84,7 @@ impl HostPrinter<'_> {
                     known => printer.define(&var, known),
                 }
             }
-            // A plain value needs no checked arithmetic.
-            let computed = matches!(
-                value.kind,
-                ExprKind::Binary(..) | ExprKind::Cast(_) | ExprKind::Call { .. }
-            );
-            let exact = |printer: &mut Printer<'_>| match computed {
+            let exact = |printer: &mut Printer<'_>| match is_computed(value) {
                 true => checked(printer, value, &|_| None),
                 false => None,
             };
@@ -255,25 +251,12 @@ impl HostPrinter<'_> {
 impl HostPrinter<'_> {
     /// An extent with names of arithmetic values expanded.
     pub(super) fn written_out(&self, value: &Expr) -> Expr {
-        let mut value = value.clone();
-        for _ in 0..DEEPEST_BINDINGS {
-            let next = substitute(&value, &|var| self.arithmetic.get(var).cloned());
-            if next == value || next.size() > LARGEST_WRITTEN_OUT {
-                break;
-            }
-            value = next;
-        }
-        value
+        written_out(value, &|var| self.arithmetic.get(var).cloned())
     }
 }
 
 /// The position of the documentation of a raw function in its item.
 pub const RAW_DOCS: &str = "/*docs*/";
-/// Most names that an extent is followed through.
-const DEEPEST_BINDINGS: usize = 16;
-/// The largest extent, in nodes, that is written as one expression.
-const LARGEST_WRITTEN_OUT: u32 = 256;
-
 fn param_text(param: &Var) -> String {
     match param.ty() {
         Type::Pointer { element, .. } => format!("device pointer to {element}"),
