@@ -8,6 +8,17 @@ use crate::{DType, UnknownDType};
 /// types of narrow floats).
 pub type CudaVector = (u16, &'static str, Option<&'static str>);
 
+/// A value in a register of inline assembly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AsmRegister {
+    /// Its C++ type.
+    pub cpp: &'static str,
+    /// Its letter in constraints.
+    pub letter: &'static str,
+    /// The C++ type that has its bits where `asm` does not take the type itself.
+    pub carrier: Option<&'static str>,
+}
+
 /// An element type. A name that is `None` does not exist there.
 #[derive(Clone, Copy, Debug)]
 pub struct ElementType {
@@ -21,6 +32,12 @@ pub struct ElementType {
     pub cuda: Option<&'static str>,
     /// CUDA's own vectors of it.
     pub cuda_vectors: &'static [CudaVector],
+    /// Its part of the names of CUDA's functions, such as `__float_as_int`.
+    pub cuda_brief: Option<&'static str>,
+    /// Its values in inline assembly.
+    pub asm: Option<AsmRegister>,
+    /// What C, PyTorch, Triton and others call it: messages name TVM's name.
+    pub elsewhere: &'static [&'static str],
     /// PTX's name.
     pub ptx: Option<&'static str>,
     /// Whether matrix instructions multiply or add it.
@@ -47,6 +64,9 @@ impl ElementType {
             name,
             cuda: None,
             cuda_vectors: &[],
+            cuda_brief: None,
+            asm: None,
+            elsewhere: &[],
             ptx: None,
             in_matrices: false,
             rust: None,
@@ -61,6 +81,29 @@ impl ElementType {
     const fn cuda(mut self, name: &'static str, vectors: &'static [CudaVector]) -> ElementType {
         self.cuda = Some(name);
         self.cuda_vectors = vectors;
+        self
+    }
+
+    const fn brief(mut self, name: &'static str) -> ElementType {
+        self.cuda_brief = Some(name);
+        self
+    }
+
+    const fn asm(mut self, cpp: &'static str, letter: &'static str) -> ElementType {
+        let carrier = None;
+        self.asm = Some(AsmRegister { cpp, letter, carrier });
+        self
+    }
+
+    /// A register that another type carries.
+    const fn carried(mut self, cpp: &'static str, letter: &'static str, by: &'static str) -> ElementType {
+        let carrier = Some(by);
+        self.asm = Some(AsmRegister { cpp, letter, carrier });
+        self
+    }
+
+    const fn elsewhere(mut self, names: &'static [&'static str]) -> ElementType {
+        self.elsewhere = names;
         self
     }
 
@@ -117,6 +160,11 @@ impl ElementType {
         ELEMENT_TYPES.iter().find(|row| row.name == name)
     }
 
+    /// The row that other languages and libraries name so.
+    pub fn named_elsewhere(name: &str) -> Option<&'static ElementType> {
+        ELEMENT_TYPES.iter().find(|row| row.elsewhere.contains(&name))
+    }
+
     /// The type that matrix instructions name so, by TVM's name or PTX's.
     pub fn of_matrices(name: &str) -> Option<&'static ElementType> {
         let mut rows = ELEMENT_TYPES.iter().filter(|row| row.in_matrices);
@@ -154,46 +202,65 @@ const fn format(exponent: u8, mantissa: u8, bias: i8, style: crate::minifloat::M
 /// All element types.
 #[rustfmt::skip]
 pub static ELEMENT_TYPES: &[ElementType] = &[
-    row(Bool, 8, "bool").cuda("bool", &[]).host("bool", "bool", "|b1").tensor_map(0),
+    row(Bool, 8, "bool").cuda("bool", &[]).host("bool", "bool", "|b1").tensor_map(0)
+        .asm("unsigned int", "r"),
     row(Int, 1, "int1").matrix("b1"),
     row(Int, 4, "int4").matrix("s4"),
-    row(Int, 8, "int8").cuda("int8_t", vectors!("char": 2, 3, 4)).matrix("s8").host("i8", "int8_t", "|i1").tensor_map(0),
-    row(Int, 16, "int16").cuda("int16_t", vectors!("short": 2, 3, 4)).ptx("s16").host("i16", "int16_t", "<i2").tensor_map(1),
-    row(Int, 32, "int32").cuda("int", vectors!("int": 2, 3, 4)).matrix("s32").host("i32", "int32_t", "<i4").tensor_map(3),
-    row(Int, 64, "int64").cuda("int64_t", vectors!("longlong": 2)).ptx("s64").host("i64", "int64_t", "<i8").tensor_map(5),
-    row(Int, 128, "int128").cuda("__int128", &[]),
+    row(Int, 8, "int8").cuda("int8_t", vectors!("char": 2, 3, 4)).matrix("s8").host("i8", "int8_t", "|i1").tensor_map(0)
+        .carried("signed char", "h", "short"),
+    row(Int, 16, "int16").cuda("int16_t", vectors!("short": 2, 3, 4)).ptx("s16").host("i16", "int16_t", "<i2").tensor_map(1)
+        .brief("short").asm("short", "h"),
+    row(Int, 32, "int32").cuda("int", vectors!("int": 2, 3, 4)).matrix("s32").host("i32", "int32_t", "<i4").tensor_map(3)
+        .brief("int").asm("int", "r").elsewhere(&["int"]),
+    row(Int, 64, "int64").cuda("int64_t", vectors!("longlong": 2)).ptx("s64").host("i64", "int64_t", "<i8").tensor_map(5)
+        .brief("longlong").asm("long long", "l").elsewhere(&["long"]),
+    row(Int, 128, "int128").cuda("__int128", &[])
+        .asm("__int128", "q"),
     row(UInt, 1, "uint1").matrix("b1"),
     row(UInt, 4, "uint4").matrix("u4"),
-    row(UInt, 8, "uint8").cuda("uint8_t", vectors!("uchar": 2, 3, 4)).matrix("u8").host("u8", "uint8_t", "|u1").tensor_map(0),
-    row(UInt, 16, "uint16").cuda("uint16_t", vectors!("ushort": 2, 3, 4)).ptx("u16").host("u16", "uint16_t", "<u2").tensor_map(1),
-    row(UInt, 32, "uint32").cuda("unsigned int", vectors!("uint": 2, 3, 4)).ptx("u32").host("u32", "uint32_t", "<u4").tensor_map(2),
-    row(UInt, 64, "uint64").cuda("uint64_t", vectors!("ulonglong": 2)).ptx("u64").host("u64", "uint64_t", "<u8").tensor_map(4),
-    row(UInt, 128, "uint128").cuda("unsigned __int128", &[]),
+    row(UInt, 8, "uint8").cuda("uint8_t", vectors!("uchar": 2, 3, 4)).matrix("u8").host("u8", "uint8_t", "|u1").tensor_map(0)
+        .carried("unsigned char", "h", "unsigned short"),
+    row(UInt, 16, "uint16").cuda("uint16_t", vectors!("ushort": 2, 3, 4)).ptx("u16").host("u16", "uint16_t", "<u2").tensor_map(1)
+        .brief("ushort").asm("unsigned short", "h"),
+    row(UInt, 32, "uint32").cuda("unsigned int", vectors!("uint": 2, 3, 4)).ptx("u32").host("u32", "uint32_t", "<u4").tensor_map(2)
+        .brief("uint").asm("unsigned int", "r").elsewhere(&["uint"]),
+    row(UInt, 64, "uint64").cuda("uint64_t", vectors!("ulonglong": 2)).ptx("u64").host("u64", "uint64_t", "<u8").tensor_map(4)
+        .asm("unsigned long long", "l"),
+    row(UInt, 128, "uint128").cuda("unsigned __int128", &[])
+        .asm("unsigned __int128", "q"),
     row(Float, 16, "float16").cuda("half", &[(2, "half2", Some("make_half2"))]).matrix("f16")
-        .host("::tirx_rt::f16", "uint16_t", "<f2").tensor_map(6).largest(65504.0),
+        .host("::tirx_rt::f16", "uint16_t", "<f2").tensor_map(6).largest(65504.0)
+        .brief("half").carried("half", "h", "unsigned short").elsewhere(&["half", "fp16"]),
     row(Float, 32, "float32").cuda("float", vectors!("float": 2, 3, 4)).matrix("f32")
-        .host("f32", "float", "<f4").tensor_map(7).largest(f32::MAX as f64),
+        .host("f32", "float", "<f4").tensor_map(7).largest(f32::MAX as f64)
+        .brief("float").asm("float", "f").elsewhere(&["float", "fp32"]),
     row(Float, 64, "float64").cuda("double", vectors!("double": 2)).matrix("f64")
-        .host("f64", "double", "<f8").tensor_map(8).largest(f64::MAX),
+        .host("f64", "double", "<f8").tensor_map(8).largest(f64::MAX)
+        .brief("double").asm("double", "d").elsewhere(&["double", "fp64"]),
     row(BFloat, 16, "bfloat16").cuda("nv_bfloat16", &[(2, "nv_bfloat162", Some("make_bfloat162"))]).matrix("bf16")
-        .host("::tirx_rt::bf16", "uint16_t", "<u2").tensor_map(9).largest(3.389_531_389_251_535_5e38),
+        .host("::tirx_rt::bf16", "uint16_t", "<u2").tensor_map(9).largest(3.389_531_389_251_535_5e38)
+        .brief("bfloat16").carried("nv_bfloat16", "h", "unsigned short").elsewhere(&["bf16"]),
     row(Float8_e3m4, 8, "float8_e3m4").largest(31.0).format(format(3, 4, 3, Ieee)),
     row(Float8_e4m3, 8, "float8_e4m3").largest(448.0).format(format(4, 3, 7, Ieee)),
     row(Float8_e4m3b11fnuz, 8, "float8_e4m3b11fnuz").largest(30.0).format(format(4, 3, 11, Fnuz)),
     row(Float8_e4m3fn, 8, "float8_e4m3fn").cuda("__nv_fp8_e4m3", packed!("__nv_fp8x2_e4m3", "__nv_fp8x4_e4m3"))
-        .matrix("e4m3").tensor_map(0).largest(448.0).format(format(4, 3, 7, Fn)),
+        .matrix("e4m3").tensor_map(0).largest(448.0).format(format(4, 3, 7, Fn))
+        .elsewhere(&["e4m3", "fp8", "fp8_e4m3", "fp8e4m3"]),
     row(Float8_e4m3fnuz, 8, "float8_e4m3fnuz").matrix("e4m3").largest(448.0).format(format(4, 3, 8, Fnuz)),
     row(Float8_e5m2, 8, "float8_e5m2").cuda("__nv_fp8_e5m2", packed!("__nv_fp8x2_e5m2", "__nv_fp8x4_e5m2"))
-        .matrix("e5m2").tensor_map(0).largest(57344.0).format(format(5, 2, 15, Ieee)),
+        .matrix("e5m2").tensor_map(0).largest(57344.0).format(format(5, 2, 15, Ieee))
+        .elsewhere(&["e5m2", "fp8_e5m2", "fp8e5m2"]),
     row(Float8_e5m2fnuz, 8, "float8_e5m2fnuz").largest(57344.0).format(format(5, 2, 16, Fnuz)),
     row(Float8_e8m0fnu, 8, "float8_e8m0fnu").cuda("__nv_fp8_e8m0", &[])
-        .matrix("ue8m0").tensor_map(0).largest(3.402_823_669_209_385e38).format(format(8, 0, 127, PowerOfTwo)),
+        .matrix("ue8m0").tensor_map(0).largest(3.402_823_669_209_385e38).format(format(8, 0, 127, PowerOfTwo))
+        .elsewhere(&["ue8m0"]),
     row(Float6_e2m3fn, 6, "float6_e2m3fn").cuda("__nv_fp6_e2m3", packed!("__nv_fp6x2_e2m3", "__nv_fp6x4_e2m3"))
         .matrix("e2m3").largest(7.5).format(format(2, 3, 1, Finite)),
     row(Float6_e3m2fn, 6, "float6_e3m2fn").cuda("__nv_fp6_e3m2", packed!("__nv_fp6x2_e3m2", "__nv_fp6x4_e3m2"))
         .matrix("e3m2").largest(28.0).format(format(3, 2, 3, Finite)),
     row(Float4_e2m1fn, 4, "float4_e2m1fn").cuda("__nv_fp4_e2m1", packed!("__nv_fp4x2_e2m1", "__nv_fp4x4_e2m1"))
-        .matrix("e2m1").tensor_map(14).largest(6.0).format(format(2, 1, 1, Finite)),
+        .matrix("e2m1").tensor_map(14).largest(6.0).format(format(2, 1, 1, Finite))
+        .elsewhere(&["fp4", "e2m1", "fp4_e2m1"]),
     row(Handle, 64, "handle").cuda("void*", &[]).address("u64", "void*"),
 ];
 

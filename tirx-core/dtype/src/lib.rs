@@ -15,6 +15,6 @@ mod minifloat;
 mod packed;
 
 pub use dtype::{DType, TypeCode, UnknownDType};
-pub use element::{CudaVector, ELEMENT_TYPES, ElementType};
+pub use element::{AsmRegister, CudaVector, ELEMENT_TYPES, ElementType};
 pub use minifloat::{Minifloat, odd_f32, odd_f64};
 pub use packed::{Element, FORMAT_NAMES, FORMATS, Format};

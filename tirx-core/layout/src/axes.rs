@@ -47,11 +47,24 @@ impl Level {
     }
 }
 
+/// A memory, whose axes together give a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Elements one after the other.
+    Linear,
+    /// Lanes and columns of tensor memory.
+    Tensor,
+    /// Partitions and their elements, of scratchpads.
+    Partitioned,
+    /// Banks.
+    Banked,
+}
+
 /// What an axis counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counts {
     /// Elements of memory, or rows and columns of it.
-    Memory,
+    Memory(Memory),
     /// Units of one level within one of another.
     Units {
         /// What a step is.
@@ -75,10 +88,19 @@ const fn units(name: &'static str, unit: Level, whole: Level) -> AxisRow {
     AxisRow { name, counts }
 }
 
-const fn memory(name: &'static str) -> AxisRow {
-    let counts = Counts::Memory;
+const fn memory(name: &'static str, memory: Memory) -> AxisRow {
+    let counts = Counts::Memory(memory);
     AxisRow { name, counts }
 }
+
+/// Elements of memory, one after the other.
+pub const MEMORY: AxisRow = memory(tirx_ir::layout::MEMORY, Memory::Linear);
+
+/// Columns of tensor memory.
+pub const TENSOR_COLUMN: AxisRow = memory("TCol", Memory::Tensor);
+
+/// Lanes of tensor memory.
+pub const TENSOR_LANE: AxisRow = memory("TLane", Memory::Tensor);
 
 /// Every axis: hardware axes, then those of memory.
 pub static AXES: &[AxisRow] = &[
@@ -94,12 +116,12 @@ pub static AXES: &[AxisRow] = &[
     units("wgid", Level::Warpgroup, Level::Cta),
     units("tid_in_wg", Level::Thread, Level::Warpgroup),
     units("wid_in_wg", Level::Warp, Level::Warpgroup),
-    memory("m"),
-    memory("P"),
-    memory("F"),
-    memory("Bank"),
-    memory("TCol"),
-    memory("TLane"),
+    MEMORY,
+    memory("P", Memory::Partitioned),
+    memory("F", Memory::Partitioned),
+    memory("Bank", Memory::Banked),
+    TENSOR_COLUMN,
+    TENSOR_LANE,
 ];
 
 /// The row of an axis.
@@ -120,7 +142,7 @@ pub fn numbering(unit: Level, whole: Level) -> Option<&'static AxisRow> {
 
 /// Whether an axis spreads elements over threads or blocks.
 pub fn is_hardware(axis: &Axis) -> bool {
-    !matches!(of(axis), Some(row) if row.counts == Counts::Memory)
+    of(axis).is_none_or(|row| row.memory().is_none())
 }
 
 /// The axes that number threads of a block, each with the threads of a step.
@@ -139,10 +161,23 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 impl AxisRow {
+    /// Whether it is this axis.
+    pub fn is(&self, axis: &Axis) -> bool {
+        *self.name == *axis.0
+    }
+
+    /// Its memory; `None` for axes of threads and blocks.
+    pub const fn memory(&self) -> Option<Memory> {
+        match self.counts {
+            Counts::Memory(memory) => Some(memory),
+            Counts::Units { .. } => None,
+        }
+    }
+
     /// Unit and whole; `None` for memory.
     pub const fn levels(&self) -> Option<(Level, Level)> {
         match self.counts {
-            Counts::Memory => None,
+            Counts::Memory(_) => None,
             Counts::Units { unit, whole } => Some((unit, whole)),
         }
     }
@@ -150,7 +185,7 @@ impl AxisRow {
     /// How many threads a step of the axis is; `None` for axes that number no threads of a block.
     pub const fn threads(&self) -> Option<i128> {
         match self.counts {
-            Counts::Memory => None,
+            Counts::Memory(_) => None,
             Counts::Units { unit, .. } => unit.threads(),
         }
     }
@@ -162,7 +197,7 @@ impl AxisRow {
                 (Some(all), Some(one)) => Some(all / one),
                 _ => None,
             },
-            Counts::Memory => None,
+            Counts::Memory(_) => None,
         }
     }
 }

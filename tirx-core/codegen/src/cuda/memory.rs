@@ -6,7 +6,7 @@ use super::helpers::Helper;
 use super::types;
 use crate::diagnostic::{Result, error};
 use crate::intrin::Op;
-use crate::ir::{DType, Expr, ExprKind, Type, Var};
+use crate::ir::{DType, ElementType, Expr, ExprKind, Type, Var};
 use crate::source::Span;
 
 impl Emitter<'_, '_> {
@@ -47,24 +47,15 @@ impl Emitter<'_, '_> {
         if same_size_integers {
             return Ok(code.cast(&ty).text);
         }
-        let known = match (from, to) {
-            (DType::FLOAT32, DType::INT32) => "__float_as_int",
-            (DType::FLOAT32, DType::UINT32) => "__float_as_uint",
-            (DType::INT32, DType::FLOAT32) => "__int_as_float",
-            (DType::UINT32, DType::FLOAT32) => "__uint_as_float",
-            (DType::FLOAT64, DType::INT64) => "__double_as_longlong",
-            (DType::INT64, DType::FLOAT64) => "__longlong_as_double",
-            (DType::FLOAT16, DType::INT16) => "__half_as_short",
-            (DType::FLOAT16, DType::UINT16) => "__half_as_ushort",
-            (DType::INT16, DType::FLOAT16) => "__short_as_half",
-            (DType::UINT16, DType::FLOAT16) => "__ushort_as_half",
-            (DType::BFLOAT16, DType::INT16) => "__bfloat16_as_short",
-            (DType::BFLOAT16, DType::UINT16) => "__bfloat16_as_ushort",
-            (DType::INT16, DType::BFLOAT16) => "__short_as_bfloat16",
-            (DType::UINT16, DType::BFLOAT16) => "__ushort_as_bfloat16",
+        // CUDA has them between floats and integers of one size; there is none of `unsigned long long`.
+        let brief = |dtype: DType| ElementType::of(dtype).filter(|_| dtype.is_scalar())?.cuda_brief;
+        let known = match (brief(from), brief(to)) {
+            (Some(from_name), Some(to_name)) if from.is_integer() != to.is_integer() => {
+                format!("__{from_name}_as_{to_name}")
+            }
             _ => {
                 self.unit.needs.helpers.insert(Helper::BitCast);
-                return Ok(format!("tirx_bit_cast<{ty}>({})", code.text));
+                format!("tirx_bit_cast<{ty}>")
             }
         };
         Ok(format!("{known}({})", code.text))

@@ -6,14 +6,13 @@
 
 use super::code::Code;
 use super::emitter::Emitter;
-use super::helpers::Header;
 use super::rows::Parameter;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::Op;
 use crate::intrin::mnemonic::call::{SINK, space_of};
 use crate::intrin::mnemonic::{Direction, Form, InstructionCall, Operand, types};
 use crate::intrin::row::Access;
-use crate::ir::{DType, Expr};
+use crate::ir::{DType, ELEMENT_TYPES, Expr};
 
 /// The parts of the function while it is written.
 #[derive(Default)]
@@ -92,11 +91,11 @@ impl Emitter<'_, '_> {
         let lines = [&body.before[..], &[asm], &body.after].concat();
         let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
         for parameter in &body.parameters {
-            self.unit.needs.headers.extend(match parameter.ty {
-                "half" => Some(Header::Fp16),
-                "nv_bfloat16" => Some(Header::Bf16),
-                _ => None,
-            });
+            let row = ELEMENT_TYPES.iter().find(|row| row.cuda == Some(parameter.ty));
+            self.unit
+                .needs
+                .headers
+                .extend(row.and_then(|row| super::types::header(row.dtype())));
         }
         let function = function_name(&name);
         self.row_function(function, "void", &body.parameters, &lines, &body.passed)

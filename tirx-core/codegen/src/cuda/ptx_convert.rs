@@ -4,22 +4,20 @@ use super::code::Code;
 use super::emitter::Emitter;
 use super::instructions::Instruction;
 use super::ptx_memory::name_of;
+use super::rows::register;
 use crate::diagnostic::{Result, error};
 use crate::intrin::convert::{Conversion, Format};
 use crate::ir::{DType, Expr};
 
 /// The dtype of the register that holds a format (there are none of 8 bits), and its constraint letter in `asm`.
-fn register(format: &Format) -> (DType, &'static str) {
-    match (format.name, format.carrier) {
-        ("s8", _) => (DType::INT32, "r"),
-        ("u8", _) => (DType::UINT32, "r"),
-        (_, DType::UINT8 | DType::UINT16) => (DType::UINT16, "h"),
-        (_, DType::INT16) => (DType::INT16, "h"),
-        (_, d @ (DType::INT64 | DType::UINT64)) => (d, "l"),
-        (_, DType::FLOAT32) => (DType::FLOAT32, "f"),
-        (_, DType::FLOAT64) => (DType::FLOAT64, "d"),
-        (_, d) => (d, "r"),
-    }
+fn register_of(format: &Format) -> (DType, &'static str) {
+    let dtype = match (format.name, format.carrier) {
+        ("s8", _) => DType::INT32,
+        ("u8", _) => DType::UINT32,
+        (_, DType::UINT8) => DType::UINT16,
+        (_, carrier) => carrier,
+    };
+    (dtype, register(dtype).1)
 }
 
 /// Whether it is held in a `.b8` variable.
@@ -43,12 +41,12 @@ impl Emitter<'_, '_> {
 /// The function of a conversion, which takes the instruction's operands.
 fn instruction(conversion: &Conversion<'_>) -> Instruction {
     let operands = conversion.operands();
-    let (result, letter) = register(conversion.to);
+    let (result, letter) = register_of(conversion.to);
     let mut params = Vec::new();
     let mut inputs = Vec::new();
     let mut places: Vec<String> = Vec::new();
     for (i, (format, _)) in operands.iter().enumerate() {
-        let (dtype, letter) = register(format);
+        let (dtype, letter) = register_of(format);
         params.push(format!("{} x{i}", name_of(dtype)));
         inputs.push(format!("\"{letter}\"(x{i})"));
         places.push(format!("%{}", i + 1));

@@ -5,22 +5,12 @@ use super::emitter::Emitter;
 use super::instructions::Instruction;
 use crate::diagnostic::Result;
 use crate::intrin::memory::{Access, MemoryInstruction, Space};
-use crate::ir::{DType, Expr};
+use crate::ir::{DType, ElementType, Expr};
 
 /// CUDA's name of a dtype in a register or in memory.
 pub(super) fn name_of(dtype: DType) -> &'static str {
-    match dtype {
-        DType::UINT8 => "unsigned char",
-        DType::INT8 => "signed char",
-        DType::UINT16 => "unsigned short",
-        DType::INT16 => "short",
-        DType::INT32 => "int",
-        DType::UINT64 => "unsigned long long",
-        DType::INT64 => "long long",
-        DType::FLOAT32 => "float",
-        DType::FLOAT64 => "double",
-        _ => "unsigned int",
-    }
+    let row = ElementType::of(dtype).and_then(|row| row.asm);
+    row.map_or("unsigned int", |asm| asm.cpp)
 }
 
 fn identifier(text: &str) -> String {

@@ -10,7 +10,7 @@ use super::helpers::{Header, Helper};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::row::{Access, Arg, Form, Kind, Machine, Space, Ty, Words};
 use crate::intrin::{Op, Operands, Row};
-use crate::ir::{DType, Expr};
+use crate::ir::{DType, ElementType, Expr};
 
 /// A parameter of the function: C++ type and name; for assembly the constraint and what it binds.
 pub(super) struct Parameter {
@@ -290,16 +290,12 @@ pub(super) fn modifier(e: &Expr) -> String {
 }
 
 /// The C++ type of a value and its letter in the constraints of `asm`.
-fn register(dtype: DType) -> (&'static str, &'static str) {
-    match dtype {
-        DType::FLOAT16 => ("half", "h"),
-        DType::BFLOAT16 => ("nv_bfloat16", "h"),
-        d if d.is_float() && d.bits == 64 => ("double", "d"),
-        d if d.is_float() && d.bits == 32 => ("float", "f"),
-        d if d.bits == 64 && d.is_uint() => ("unsigned long long", "l"),
-        d if d.bits == 64 => ("long long", "l"),
-        d if d.bits == 16 => ("unsigned short", "h"),
-        d if d.is_uint() => ("unsigned int", "r"),
+pub(super) fn register(dtype: DType) -> (&'static str, &'static str) {
+    match ElementType::of(dtype).and_then(|row| row.asm) {
+        Some(asm) if dtype.bits > 8 => (asm.cpp, asm.letter),
+        _ if dtype.is_handle() => ("long long", "l"),
+        // `asm` has no registers of a byte.
+        _ if dtype.is_uint() => ("unsigned int", "r"),
         _ => ("int", "r"),
     }
 }

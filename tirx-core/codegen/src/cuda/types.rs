@@ -11,7 +11,7 @@ pub(super) fn element(dtype: DType) -> Option<&'static str> {
 }
 
 /// The header that declares an element type.
-fn header(dtype: DType) -> Option<Header> {
+pub(super) fn header(dtype: DType) -> Option<Header> {
     match dtype.code {
         TypeCode::Int | TypeCode::UInt if dtype.bits != 32 => Some(Header::Cstdint),
         TypeCode::Float if dtype.bits == 16 => Some(Header::Fp16),

@@ -23,7 +23,7 @@ impl Layout {
     /// It is computed in the widest integer type of coordinates and extents.
     pub fn memory_offset(&self, coordinate: &[Expr], shape: &[Expr]) -> Expr {
         let offset = self
-            .offset_on("m", coordinate, shape)
+            .offset_on(super::MEMORY, coordinate, shape)
             .unwrap_or_else(|| Expr::int32(0));
         match self.swizzle() {
             None => offset,

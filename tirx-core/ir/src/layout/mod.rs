@@ -14,6 +14,9 @@ use std::sync::Arc;
 
 use crate::ir::{Expr, substitute};
 
+/// The memory axis, in text.
+pub const MEMORY: &str = "m";
+
 /// An axis of a layout: `m` is memory (elements).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Axis(pub Arc<str>);
@@ -21,12 +24,12 @@ pub struct Axis(pub Arc<str>);
 impl Axis {
     /// The memory axis.
     pub fn memory() -> Axis {
-        Axis("m".into())
+        Axis(MEMORY.into())
     }
 
     /// Whether it is the memory axis.
     pub fn is_memory(&self) -> bool {
-        &*self.0 == "m"
+        &*self.0 == MEMORY
     }
 }
 
@@ -85,6 +88,12 @@ impl TileLayout {
     /// The offset on an axis; zero where there is none.
     pub fn offset_of(&self, axis: &str) -> Expr {
         let found = self.offset.iter().find(|(a, _)| &*a.0 == axis);
+        found.map_or_else(|| Expr::int32(0), |(_, e)| e.clone())
+    }
+
+    /// The offset in memory; zero where there is none.
+    pub fn offset_in_memory(&self) -> Expr {
+        let found = self.offset.iter().find(|(axis, _)| axis.is_memory());
         found.map_or_else(|| Expr::int32(0), |(_, e)| e.clone())
     }
 

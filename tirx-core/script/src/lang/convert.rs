@@ -7,7 +7,7 @@ use super::super::eval::Value;
 use super::super::typing::{self, Operand};
 use super::objects::{TargetValue, TypeValue};
 use crate::diagnostic::{Diagnostic, Result, error};
-use crate::ir::{AttrValue, Buffer, DType, Expr, ExprKind, Type, is_pure};
+use crate::ir::{AttrValue, Buffer, DType, ElementType, Expr, ExprKind, Type, is_pure};
 use crate::source::Span;
 
 /// The name of a value in a message.
@@ -97,7 +97,8 @@ pub(super) fn dtype(value: &Value, span: Span) -> Result<Option<DType>> {
             Err(_) if s.is_empty() => Some(DType::VOID),
             Err(e) => {
                 let names = super::dtypes::all_names();
-                let near = super::cuda_words::dtype(s)
+                let near = ElementType::named_elsewhere(s)
+                    .map(|row| row.name)
                     .or_else(|| super::super::eval::suggest(s, names.iter().map(String::as_str)));
                 let help = match near {
                     Some(near) => format!("did you mean \"{near}\"?"),

@@ -104,39 +104,6 @@ const WORDS: &[(&str, &str)] = &[
     ("iinfo", "write T.max_value(\"int32\") or T.min_value(\"int32\")"),
 ];
 
-/// Dtypes as C, PyTorch and Triton name them.
-const DTYPES: &[(&str, &str)] = &[
-    ("int", "int32"),
-    ("long", "int64"),
-    ("uint", "uint32"),
-    ("float", "float32"),
-    ("double", "float64"),
-    ("half", "float16"),
-    ("bf16", "bfloat16"),
-    ("fp64", "float64"),
-    ("fp32", "float32"),
-    ("fp16", "float16"),
-    ("e4m3", "float8_e4m3fn"),
-    ("fp8", "float8_e4m3fn"),
-    ("fp8_e4m3", "float8_e4m3fn"),
-    ("fp8e4m3", "float8_e4m3fn"),
-    ("e5m2", "float8_e5m2"),
-    ("fp8_e5m2", "float8_e5m2"),
-    ("fp8e5m2", "float8_e5m2"),
-    ("fp4", "float4_e2m1fn"),
-    ("e2m1", "float4_e2m1fn"),
-    ("fp4_e2m1", "float4_e2m1fn"),
-    ("ue8m0", "float8_e8m0fnu"),
-];
-
-/// The dtype with this foreign name.
-pub(super) fn dtype(name: &str) -> Option<&'static str> {
-    DTYPES
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, ours)| *ours)
-}
-
 /// The TIRx equivalent of a CUDA C++ name.
 pub fn cuda_word(name: &str) -> Option<&'static str> {
     let find = |word: &str| {

@@ -1,17 +1,7 @@
 //! Which dtypes may a register operand have, and how does it cross the boundary of `asm`?
 
-use crate::ir::DType;
-
-/// A register as inline assembly sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Binding {
-    /// The C++ type of the parameter.
-    pub cpp: &'static str,
-    /// The letter of its constraint.
-    pub letter: &'static str,
-    /// The C++ type that is bound, if another: `asm` has no letter for it.
-    pub carrier: Option<&'static str>,
-}
+use crate::ir::{DType, ElementType};
+use tirx_dtype::AsmRegister;
 
 /// A class of registers that `asm` cannot bind: the value is moved to or from one that is declared within the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,39 +122,9 @@ pub fn accepts(ty: &str, dtype: DType, wider: bool) -> bool {
 }
 
 /// How a dtype is bound.
-pub fn binding(dtype: DType) -> Option<Binding> {
-    let bound = |cpp, letter| {
-        Some(Binding {
-            cpp,
-            letter,
-            carrier: None,
-        })
-    };
-    let carried = |cpp, letter, carrier| {
-        Some(Binding {
-            cpp,
-            letter,
-            carrier: Some(carrier),
-        })
-    };
-    match dtype {
-        DType::BOOL => bound("unsigned int", "r"),
-        DType::UINT8 => carried("unsigned char", "h", "unsigned short"),
-        DType::INT8 => carried("signed char", "h", "short"),
-        DType::UINT16 => bound("unsigned short", "h"),
-        DType::INT16 => bound("short", "h"),
-        DType::FLOAT16 => carried("half", "h", "unsigned short"),
-        DType::BFLOAT16 => carried("nv_bfloat16", "h", "unsigned short"),
-        DType::UINT32 => bound("unsigned int", "r"),
-        DType::INT32 => bound("int", "r"),
-        DType::FLOAT32 => bound("float", "f"),
-        DType::UINT64 => bound("unsigned long long", "l"),
-        DType::INT64 => bound("long long", "l"),
-        DType::FLOAT64 => bound("double", "d"),
-        d if d == INTS128[0] => bound("unsigned __int128", "q"),
-        d if d == INTS128[1] => bound("__int128", "q"),
-        _ => None,
-    }
+pub fn binding(dtype: DType) -> Option<AsmRegister> {
+    let row = ElementType::of(dtype).filter(|_| dtype.is_scalar())?;
+    row.asm
 }
 
 /// The classes of registers that `asm` cannot bind.

@@ -23,6 +23,7 @@ use super::places::Places;
 use crate::arith::fold;
 use crate::intrin::Op;
 use crate::ir::{Buffer, BufferRegion, DType, Expr, Stmt, Var};
+use crate::layout::axes::MEMORY;
 use crate::source::Span;
 
 /// Bits of a piece.
@@ -63,7 +64,7 @@ impl SharedMatrix {
     ) -> Result<SharedMatrix, String> {
         let name = &region.buffer.name;
         let places = Places::of(region, cx)?;
-        let [first, second] = &places.tables("m")[..] else {
+        let [first, second] = &places.tables(MEMORY)[..] else {
             return Err(format!(
                 "the region of {name} has {} dimensions, and a matrix has two",
                 places.extents.len()
@@ -121,7 +122,7 @@ impl SharedMatrix {
             swizzle,
             rows,
             k,
-            start: places.first("m"),
+            start: places.first(MEMORY),
             buffer: buffer.clone(),
         })
     }

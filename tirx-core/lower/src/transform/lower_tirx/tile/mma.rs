@@ -22,7 +22,7 @@ use super::variant::{Decline, Emits, Explanation, Plan, Predicate, Variant};
 use crate::arith::fold;
 use crate::intrin::{Arch, Op};
 use crate::ir::{Buffer, BufferRegion, DType, ExecScope, Expr, ExprKind, TileOp};
-use crate::layout::axes::Level;
+use crate::layout::axes::{Level, MEMORY};
 
 pub(super) static VARIANTS: &[Variant] = &[Variant {
     ops: &[TileOp::Gemm],
@@ -66,15 +66,18 @@ impl Matrix {
         }
         let threads = places.threads(Level::Cta, name)?;
         let pairs = |(threads, memory): (Vec<i128>, Vec<i128>)| threads.into_iter().zip(memory).collect();
-        let mut both: Vec<Vec<(i128, i128)>> =
-            threads.into_iter().zip(places.tables("m")).map(pairs).collect();
+        let mut both: Vec<Vec<(i128, i128)>> = threads
+            .into_iter()
+            .zip(places.tables(MEMORY))
+            .map(pairs)
+            .collect();
         if turned {
             both.reverse();
         }
         let mut both = both.into_iter();
         Ok(Matrix {
             buffer: region.buffer.clone(),
-            start: places.first("m"),
+            start: places.first(MEMORY),
             rows: both.next().unwrap_or_default(),
             columns: both.next().unwrap_or_default(),
         })

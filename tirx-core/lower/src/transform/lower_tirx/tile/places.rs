@@ -10,7 +10,7 @@ use super::context::Context;
 use super::digits::place;
 use super::operands::sliced;
 use crate::ir::{BufferRegion, Expr};
-use crate::layout::axes::{self, Level};
+use crate::layout::axes::{self, AxisRow, Level};
 use crate::layout::{Axis, Swizzle, TileAlgebra, TileLayout};
 
 /// The places of a region's elements.
@@ -55,8 +55,8 @@ impl Places {
     }
 
     /// The first element's place on an axis.
-    pub(super) fn first(&self, axis: &str) -> Expr {
-        self.layout.offset_of(axis)
+    pub(super) fn first(&self, axis: AxisRow) -> Expr {
+        self.layout.offset_of(axis.name)
     }
 
     /// The axes that elements lie on.
@@ -66,8 +66,8 @@ impl Places {
     }
 
     /// Copies of each element on an axis: number and distance, innermost last.
-    pub(super) fn copies(&self, axis: &str) -> Vec<(i128, i128)> {
-        let on = self.layout.replica.iter().filter(|i| &*i.axis.0 == axis);
+    pub(super) fn copies(&self, axis: AxisRow) -> Vec<(i128, i128)> {
+        let on = self.layout.replica.iter().filter(|i| axis.is(&i.axis));
         on.filter_map(|i| i.extent.as_int().zip(i.stride.as_int()))
             .filter(|(extent, _)| *extent != 1)
             .collect()
@@ -79,7 +79,7 @@ impl Places {
     /// # Errors
     /// Elements lie on another axis than those of the threads of `whole`, are repeated, or begin in the middle of one.
     pub(super) fn threads(&self, whole: Level, name: &str) -> Result<Tables, String> {
-        let known = |axis: &Axis| axes::within(whole).any(|(row, _)| row.name == &*axis.0);
+        let known = |axis: &Axis| axes::within(whole).any(|(row, _)| row.is(axis));
         if let Some(axis) = self.axes().find(|a| !a.is_memory() && !known(a)) {
             let axes: Vec<&str> = axes::within(whole).map(|(row, _)| row.name).collect();
             return Err(format!(
@@ -92,15 +92,15 @@ impl Places {
         let mut sums: Tables = self.extents.iter().map(|e| vec![0; *e as usize]).collect();
         for (row, threads) in axes::within(whole) {
             let axis = row.name;
-            if !self.first(axis).is_int(0) {
+            if !self.first(*row).is_int(0) {
                 return Err(format!(
                     "the region of {name} begins in the middle of the axis {axis}"
                 ));
             }
-            if !self.copies(axis).is_empty() {
+            if !self.copies(*row).is_empty() {
                 return Err(format!("{name} is repeated over the axis {axis}"));
             }
-            for (sum, place) in sums.iter_mut().flatten().zip(self.tables(axis).iter().flatten()) {
+            for (sum, place) in sums.iter_mut().flatten().zip(self.tables(*row).iter().flatten()) {
                 *sum += place * threads;
             }
         }
@@ -108,13 +108,13 @@ impl Places {
     }
 
     /// The terms of places on an axis.
-    pub(super) fn tables(&self, axis: &str) -> Tables {
+    pub(super) fn tables(&self, axis: AxisRow) -> Tables {
         let run = |(extent, run): (&i128, &std::ops::Range<usize>)| -> Vec<i128> {
             let iters = &self.layout.shard[run.clone()];
             let digits: Vec<(i128, i128)> = iters
                 .iter()
                 .map(|i| {
-                    let stride = if &*i.axis.0 == axis {
+                    let stride = if axis.is(&i.axis) {
                         i.stride.as_int()
                     } else {
                         Some(0)

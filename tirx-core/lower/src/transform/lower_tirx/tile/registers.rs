@@ -39,8 +39,8 @@ fn level(scope: ExecScope) -> Level {
 }
 
 /// The axis that numbers the threads of a scope.
-pub(super) fn axis_of(scope: ExecScope) -> Option<&'static str> {
-    axes::numbering(Level::Thread, level(scope)).map(|row| row.name)
+pub(super) fn axis_of(scope: ExecScope) -> Option<&'static AxisRow> {
+    axes::numbering(Level::Thread, level(scope))
 }
 
 /// The calling thread's position on an axis.
@@ -79,7 +79,7 @@ impl Held {
                 continue;
             }
             let axis = &iter.axis.0;
-            let Some((_, _, whole)) = thread_axes().find(|(row, ..)| *row.name == **axis) else {
+            let Some((_, _, whole)) = thread_axes().find(|(row, ..)| row.is(&iter.axis)) else {
                 return Err(format!("{name} has the axis {axis}, which numbers no threads"));
             };
             if whole > level(cx.scope) {
@@ -136,9 +136,9 @@ impl Held {
         let mut all: Option<Expr> = None;
         for (row, unit, _) in thread_axes() {
             let name = row.name;
-            let on = |i: &&Iter| &*i.axis.0 == name && !i.extent.is_int(1);
+            let on = |i: &&Iter| row.is(&i.axis) && !i.extent.is_int(1);
             let mut iters: Vec<&Iter> = self.layout.shard.iter().filter(on).collect();
-            let spread = self.layout.shard.iter().any(|i| &*i.axis.0 == name);
+            let spread = self.layout.shard.iter().any(|i| row.is(&i.axis));
             if !spread {
                 continue;
             }
@@ -201,9 +201,10 @@ impl Held {
     /// Whether all threads of the scope hold a part, each its own: the iterators over threads enumerate the scope's
     /// axis without gap or overlap.
     pub(super) fn covers_scope(&self, cx: &Context<'_>) -> Result<(), String> {
-        let Some(axis) = axis_of(cx.scope) else {
+        let Some(row) = axis_of(cx.scope) else {
             return Ok(());
         };
+        let axis = row.name;
         let scope = cx.scope.name();
         let count = cx.thread_count()?;
         let canonical = self.layout.canonical(true);
@@ -214,7 +215,7 @@ impl Held {
                  got a thread-local view"
             ));
         }
-        if let Some(other) = iters.iter().find(|i| &*i.axis.0 != axis) {
+        if let Some(other) = iters.iter().find(|i| !row.is(&i.axis)) {
             return Err(format!(
                 "a {scope}-level layout must use only {axis}, found {}",
                 other.axis.0

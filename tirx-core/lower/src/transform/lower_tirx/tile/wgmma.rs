@@ -28,7 +28,7 @@ use super::variant::{
 use crate::arith::fold;
 use crate::intrin::{Arch, Op};
 use crate::ir::{Buffer, BufferNode, BufferRegion, DType, ExecScope, Expr, Stmt, StmtKind, TileOp, Var};
-use crate::layout::axes::Level;
+use crate::layout::axes::{Level, MEMORY};
 use crate::source::Span;
 
 pub(super) static VARIANTS: &[Variant] = &[Variant {
@@ -107,7 +107,7 @@ impl Fragments {
             .into());
         }
         let threads = places.threads(Level::Warpgroup, name)?;
-        let memory = places.tables("m");
+        let memory = places.tables(MEMORY);
         let of_row = |i: usize| (i as i128) % ROWS;
         // The first row, and the first column, of the register that has a given one.
         let row_of = |i: usize| i - i % 16 + i % 16 / 8 * 8 - i % 64 / 16 * 16;
@@ -129,7 +129,7 @@ impl Fragments {
         }
         Ok(Fragments {
             buffer: region.buffer.clone(),
-            start: places.first("m"),
+            start: places.first(MEMORY),
             rows: memory[0].clone(),
             columns: memory[1].clone(),
         })

@@ -223,8 +223,8 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
     let fragments = digits(&held, sliced.tile())
         .and_then(|(threads, memory)| Fragments::of(threads, memory, word))
         .ok_or("the registers are no fragments of 8x8 matrices with rows of 16 bytes in shared memory")?;
-    let shared_at = sliced.tile().offset_of("m");
-    let local_at = held.layout.offset_of("m");
+    let shared_at = sliced.tile().offset_in_memory();
+    let local_at = held.layout.offset_in_memory();
     let mut rows = std::iter::once(&shared_at).chain(&buffer.elem_offset);
     let rows_are_aligned = rows.all(|e| is_multiple(e, 4 * word, cx.facts));
     if !rows_are_aligned || !is_multiple(&local_at, word, cx.facts) {

@@ -75,7 +75,7 @@ impl Partition {
             .iter()
             .map(|i| Some((i.extent.as_int()? - 1) * i.stride.as_int()?));
         let end = end.sum::<Option<i128>>().map(|last| last + 1);
-        let fixed = layout.offset_of("m");
+        let fixed = layout.offset_in_memory();
         let shape = [self.threads, self.vector].map(|e| Expr::int32(e as i32));
         let base = Layout::Tile(own.into()).memory_offset(&[thread.clone(), Expr::int32(0)], &shape);
         swizzled(swizzle, &base, end, &fixed, &steps, cx)

@@ -98,10 +98,10 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
     let run = |i: usize| far.shard[starts[i]..starts[i + 1]].to_vec();
 
     // The base addresses, which depend on the thread.
-    let fixed = far.offset_of("m");
+    let fixed = far.offset_in_memory();
     let mut far_base = Expr::int32(0);
     let mut far_end = Some(1);
-    let near_base = held.layout.offset_of("m");
+    let near_base = held.layout.offset_in_memory();
     for (i, iter) in held.layout.shard.iter().enumerate() {
         if Held::is_thread(iter) {
             let digit = Held::digit(iter, cx)?;

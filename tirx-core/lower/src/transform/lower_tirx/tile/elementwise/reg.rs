@@ -118,7 +118,7 @@ fn elements(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Elements, Decline> 
     let dst = Own::new(
         &call.dst.buffer,
         order.iter().map(|i| held.layout.shard[*i].clone()).collect(),
-        held.layout.offset_of("m"),
+        held.layout.offset_in_memory(),
     );
     let mut inputs = Vec::new();
     for source in &call.sources {
@@ -148,7 +148,7 @@ fn elements(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Elements, Decline> 
         if !all_threads || over_threads(&spread) != threads || mine.iter().any(Held::is_thread) {
             return Err(format!("{name} has its elements in other threads than the output").into());
         }
-        inputs.push(Some(Own::new(&region.buffer, mine, grouped.offset_of("m"))));
+        inputs.push(Some(Own::new(&region.buffer, mine, grouped.offset_in_memory())));
     }
     let digits: Vec<Option<Expr>> = held
         .layout
@@ -247,7 +247,7 @@ fn pairs(own: &TileLayout, cx: &mut Context<'_>) -> bool {
     last.stride.is_int(1)
         && last.extent.as_int().is_some_and(|e| e % 2 == 0)
         && outer.iter().all(|i| even(&i.stride))
-        && even(&own.offset_of("m"))
+        && even(&own.offset_in_memory())
 }
 
 /// The coordinate in the region of the calling thread's element `f`.

@@ -22,7 +22,7 @@ use super::{Accumulator, Reduction, lanes};
 use crate::arith::fold;
 use crate::ir::{BinOp, ExecScope, Expr, Stmt, TileOp};
 use crate::layout::apply::binary;
-use crate::layout::axes;
+use crate::layout::axes::{self, Level};
 use crate::layout::{Iter, Layout, TileAlgebra, TileLayout};
 
 pub(super) fn reachable(call: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
@@ -243,10 +243,13 @@ impl Emits for Together {
         let sum = |a: Expr, b: Expr| binary(BinOp::Add, a, b);
         let body = repeat("s", self.outputs, span, |output| {
             let place = vec![sum(
-                self.dst.layout.offset_of("m"),
+                self.dst.layout.offset_in_memory(),
                 along(&self.outer_dst, &output),
             )];
-            let from = sum(self.src.layout.offset_of("m"), along(&self.outer_src, &output));
+            let from = sum(
+                self.src.layout.offset_in_memory(),
+                along(&self.outer_src, &output),
+            );
             let old = Expr::load(&flat_dst, place.clone()).at(span);
             let load = |input: &Expr| {
                 Expr::load(&flat_src, vec![sum(from.clone(), along(&self.inner, input))]).at(span)
@@ -274,7 +277,9 @@ fn layout_that_works(reduction: &Reduction, spread: &[Iter]) -> String {
     let axis = spread
         .iter()
         .find(|i| Held::is_thread(i))
-        .map_or("laneid", |i| &i.axis.0);
+        .map(|i| &*i.axis.0)
+        .or_else(|| axes::numbering(Level::Thread, Level::Warp).map(|row| row.name))
+        .unwrap_or_default();
     let extents = reduction.src.const_extents().unwrap_or_default();
     let mut strides = vec![String::new(); extents.len()];
     let (mut threads, mut registers) = (1, 1);

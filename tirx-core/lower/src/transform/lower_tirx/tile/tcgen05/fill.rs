@@ -26,6 +26,7 @@ use super::memory::TensorMemory;
 use super::product::{elected, issued_once};
 use crate::intrin::Op;
 use crate::ir::{ExecScope, Expr, Stmt, TileOp};
+use crate::layout::axes::MEMORY;
 
 pub(super) const VARIANT: Variant = Variant {
     ops: &[TileOp::CopyAsync],
@@ -178,7 +179,7 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     if places.extents != memory.extents {
         return Err("the extents of dst and src differ".into());
     }
-    let from = places.tables("m");
+    let from = places.tables(MEMORY);
     let matrix = SharedMatrix::from_tables(src, &places, vec![0], vec![0])?;
     if matrix.bits != memory.bits {
         return Err(format!(

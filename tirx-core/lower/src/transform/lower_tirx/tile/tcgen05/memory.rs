@@ -6,6 +6,8 @@ use super::super::operands::bits;
 use super::super::places::{Places, Tables};
 use crate::arith::fold;
 use crate::ir::{BufferRegion, DType, Expr};
+use crate::layout::Axis;
+use crate::layout::axes::{self, AxisRow, Memory, TENSOR_COLUMN, TENSOR_LANE};
 
 /// Bits of a cell.
 pub(super) const CELL: i128 = 32;
@@ -45,20 +47,21 @@ impl TensorMemory {
             return Err(format!("{name} has no address in tensor memory (allocated_addr)"));
         };
         let places = Places::of(region, cx)?;
-        if let Some(other) = places.axes().find(|a| !matches!(&*a.0, "TLane" | "TCol")) {
+        let memory = |axis: &Axis| axes::of(axis).and_then(AxisRow::memory);
+        if let Some(other) = places.axes().find(|a| memory(a) != Some(Memory::Tensor)) {
             return Err(format!(
-                "the layout of {name} has the axis {}; tensor memory has TLane and TCol",
-                other.0
+                "the layout of {name} has the axis {}; tensor memory has {} and {}",
+                other.0, TENSOR_LANE.name, TENSOR_COLUMN.name
             ));
         }
         let bits = bits(buffer.dtype);
-        let mut columns = places.tables("TCol");
+        let mut columns = places.tables(TENSOR_COLUMN);
         columns.iter_mut().flatten().for_each(|place| *place *= bits);
-        if !places.copies("TCol").is_empty() {
+        if !places.copies(TENSOR_COLUMN).is_empty() {
             return Err(format!("the layout of {name} repeats elements along the columns"));
         }
         // A view of some of the columns (`buffer.sub[…]`) has its first one as the buffer's offset.
-        let column = places.first("TCol");
+        let column = places.first(TENSOR_COLUMN);
         let column = match &buffer.elem_offset {
             Some(offset) if !offset.is_int(0) => {
                 let offset = match offset.dtype == column.dtype {
@@ -71,12 +74,12 @@ impl TensorMemory {
         };
         Ok(TensorMemory {
             base: base.clone(),
-            lane: places.first("TLane"),
+            lane: places.first(TENSOR_LANE),
             column,
             bits,
-            lanes: places.tables("TLane"),
+            lanes: places.tables(TENSOR_LANE),
             columns,
-            copies: places.copies("TLane"),
+            copies: places.copies(TENSOR_LANE),
             extents: places.extents,
         })
     }

@@ -23,7 +23,7 @@ use super::super::variant::{Completion, Decline, Emits, Explanation, Plan, Predi
 use super::memory::{CELL, TensorMemory};
 use crate::intrin::Op;
 use crate::ir::{Buffer, BufferNode, BufferRegion, DType, ExecScope, Expr, Stmt, StmtKind, TileOp};
-use crate::layout::axes::Level;
+use crate::layout::axes::{Level, MEMORY};
 
 pub(super) const VARIANT: Variant = Variant {
     ops: &[TileOp::CopyAsync],
@@ -183,7 +183,7 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let Some(first_lane) = fixed.filter(|lane| *lane % 16 == 0) else {
         return Err("the region does not begin at a lane known to be a multiple of 16".into());
     };
-    let (threads, registers) = (places.threads(Level::Warpgroup, name)?, places.tables("m"));
+    let (threads, registers) = (places.threads(Level::Warpgroup, name)?, places.tables(MEMORY));
     let direct = cells_of(&memory, &threads, &registers, first_lane);
     let spread = || cells_of(&memory.spread()?, &threads, &registers, 0).ok();
     let found = match direct.map(|cells| (decompose(&cells, 32), cells)) {
@@ -208,7 +208,7 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     if !within.is_int(0) {
         return Err("the region does not begin at a column known to be whole".into());
     }
-    let first = places.first("m");
+    let first = places.first(MEMORY);
     let per_register = CELL / bits;
     let Some(first) = divided(&first, per_register, cx.facts) else {
         return Err(format!("the region of {name} does not begin at a whole register").into());

@@ -209,7 +209,7 @@ impl SharedSide {
                 _ => return Err(format!("extents and strides of {name} are not constants")),
             }
         }
-        let offset = facts.simplify(&tile.offset_of("m"));
+        let offset = facts.simplify(&tile.offset_in_memory());
         Ok(SharedSide {
             iters,
             offset,

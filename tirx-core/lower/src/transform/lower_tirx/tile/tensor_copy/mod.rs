@@ -178,7 +178,7 @@ fn tensor_map(
     let scaled = |e: &Expr, by: i128| binary(BinOp::Mul, e.clone(), Expr::constant(e.dtype.element(), by));
     let mut first = buffer.elem_offset.clone().unwrap_or_else(|| Expr::int32(0));
     if let Some(layout) = crate::layout::Layout::of(buffer) {
-        first = binary(BinOp::Add, first, layout.tile().offset_of("m"));
+        first = binary(BinOp::Add, first, layout.tile().offset_in_memory());
     }
     let first = cx.facts.simplify(&first);
     let first = match bits {
