@@ -13,7 +13,7 @@ use crate::packages::{self, Selection};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Bundle {
-    /// Where the bundle is, or is written; by default what the manifest says, else `kernels.bundle` beside it.
+    /// The bundle to write or check; defaults to the manifest's `bundle`, or `kernels.bundle` next to the manifest.
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
     /// The manifest.
@@ -24,17 +24,17 @@ pub(crate) struct Bundle {
     /// Writes one file instead of a folder.
     #[arg(long)]
     single_file: bool,
-    /// Only for these targets: `sm_90a,sm_100a`; the manifest's PTX is left out.
+    /// Includes only these targets, such as `sm_90a,sm_100a`, and no PTX.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     targets: Vec<String>,
-    /// Writes nothing: fails if the bundle is out of date. Needs no nvcc.
+    /// Writes nothing; fails if the bundle is out of date. Does not need nvcc.
     #[arg(long, conflicts_with_all = ["verify", "single_file"])]
     locked: bool,
-    /// Writes nothing: compiles everything anew and fails if the bundle differs.
+    /// Writes nothing; recompiles everything and fails if the bundle differs.
     #[arg(long, conflicts_with = "single_file")]
     verify: bool,
-    /// Runs the package's build script to make the bundle, with the kernels that the script declares. Needed
-    /// only where the script itself does not name them (`Kernel::script(…)`): in another crate's function, say.
+    /// Runs the package's build script to make the bundle, with the kernels that the script declares. Needed only if the
+    /// script does not name them itself (`Kernel::script(…)`), for instance because another crate's function does.
     #[arg(long)]
     build_script: bool,
 }

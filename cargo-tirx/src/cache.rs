@@ -14,13 +14,13 @@ pub(crate) struct Cache {
 
 #[derive(clap::Subcommand, Debug)]
 enum CacheCommand {
-    /// Prints how many results of nvcc are kept, and their size.
+    /// Prints the number of stored nvcc results and their size.
     Size,
     /// Prints the folder.
     Path,
     /// Removes the least recently used results.
     Prune {
-        /// The size to keep: `500M`, `2G`, or bytes; by default the limit of builds.
+        /// The size to keep, such as `500M`, `2G` or a number of bytes; defaults to the limit that builds use.
         #[arg(long, value_name = "SIZE")]
         keep: Option<String>,
     },

@@ -14,7 +14,7 @@ use crate::packages::{self, Package, Selection};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Check {
-    /// A kernel file, or printed IR; without one, the manifest is checked.
+    /// A kernel file or printed IR; defaults to every kernel of the manifest.
     file: Option<PathBuf>,
     #[command(flatten)]
     options: input::Options,

@@ -27,17 +27,17 @@ macro_rules! commands {
 }
 
 commands! {
-    /// Writes a crate with a kernel that runs.
+    /// Creates a crate with a kernel that runs.
     New(new::New) => new::run,
-    /// Checks kernels and prints diagnostics: those of a file, or every specialization in the manifest.
+    /// Checks a kernel file, or every specialization of the manifest, and prints diagnostics.
     Check(check::Check) => check::run,
-    /// Prints the IR after the last pass, or after the one named.
+    /// Prints the IR after the last pass, or after a given one.
     Lower(texts::Lower) => texts::lower,
-    /// Prints the CUDA text.
+    /// Prints the generated CUDA C++.
     Cuda(Input) => texts::cuda,
     /// Shows how each tile primitive at FILE:LINE is lowered, and why the other variants do not apply.
     Explain(Input) => explain::run,
-    /// Prints the map of a layout as a table and writes it as a picture.
+    /// Shows which element a layout puts where, as a table and a picture.
     Layout(layout::Show) => layout::run,
     /// Prints the host function: the checks and launches of a launcher, as IR.
     Host(Input) => texts::host,
@@ -47,27 +47,27 @@ commands! {
     Test(test::Test) => test::run,
     /// Rewrites kernel files of TVM 0.26 into the language of 0.27; the IR stays the same.
     Fix(fix::Fix) => fix::run,
-    /// Shows registers, spills, memory, code size and occupancy of each kernel on each target, and changes.
+    /// Shows each kernel's registers, spills, memory, code size and occupancy, and what changed.
     Stats(stats::Stats) => stats::run,
-    /// Shows the machine code, PTX or CUDA text of a kernel beside its lines, with its hot loop and counts.
+    /// Shows a kernel's machine code, PTX or CUDA text next to its source lines, with the hot loop.
     Asm(asm::Asm) => asm::run,
-    /// Measures a kernel of the manifest on the GPU: time, bytes and operations a second against what the device has.
+    /// Measures a kernel on the GPU: time, bandwidth and throughput against the device's peak.
     Bench(bench::Bench) => bench::run,
-    /// Runs the application under compute-sanitizer, or without a GPU on the simulator by several schedules.
+    /// Runs the application under compute-sanitizer or, without a GPU, on the simulator with several schedules.
     Sanitize(sanitize::Sanitize) => sanitize::run,
-    /// Turns the records of a kernel's profiler into a timeline for Perfetto and a table.
+    /// Turns a kernel's profiler records into a table and a Perfetto timeline.
     Profile(profile::ProfileCommand) => profile::run,
-    /// Runs the language server for editors: diagnostics, hover, completion, definitions, tile primitives.
+    /// Runs the language server for editors.
     Lsp(lsp::Lsp) => lsp::run,
-    /// Writes Python stubs of the language, so that Pyright knows its names.
+    /// Writes Python stubs, so that Pyright can check kernel files.
     Stubs(stubs::Stubs) => stubs::run,
-    /// Shows which nvcc builds use; fetches and removes others.
+    /// Shows, installs and removes versions of nvcc.
     #[command(subcommand)]
     Toolchain(toolchain::Toolchain) => toolchain::run,
-    /// Checks this machine: which tools a build finds and uses, and what is missing.
+    /// Reports which tools a build on this machine finds, and what is missing.
     Doctor(doctor::Doctor) => doctor::run,
-    /// Writes or checks a bundle: finished kernels, for builds without nvcc.
+    /// Writes or checks a bundle of compiled kernels, for builds without nvcc.
     Bundle(bundle::Bundle) => bundle::run,
-    /// Shows and cleans the store of compiled kernels, which all packages of a user share.
+    /// Shows and cleans the per-user store of compiled kernels.
     Cache(cache::Cache) => cache::run,
 }

@@ -22,19 +22,19 @@ pub(crate) struct Fix {
     /// Kernel files.
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// The release of TVM that the files are rewritten for.
+    /// The TVM release to rewrite the files for.
     #[arg(long, value_name = "RELEASE", value_parser = ["0.27"])]
     tvm: String,
-    /// Writes nothing; fails where a file would change.
+    /// Writes nothing; fails if a file would change.
     #[arg(long, conflicts_with = "stdout")]
     check: bool,
-    /// Prints the new text instead of writing it, also where calls of 0.26 are left.
+    /// Prints the new text instead of writing it, even if some calls of 0.26 could not be rewritten.
     #[arg(long)]
     stdout: bool,
-    /// A compile-time value to compare the IR with, where no `# sim:` line of the file gives it.
+    /// A compile-time value for comparing the IR before and after; needed only if no `# sim:` line gives it.
     #[arg(short = 'D', value_name = "NAME=VALUE")]
     define: Vec<String>,
-    /// Multiprocessors of the GPU, for files that ask for its properties: 132 on an H100 SXM, 148 on a B200.
+    /// The GPU's number of multiprocessors, for files that query it: 132 on an H100 SXM, 148 on a B200.
     #[arg(long, value_name = "COUNT")]
     multiprocessors: Option<u32>,
 }

@@ -37,25 +37,25 @@ impl Options {
 /// What to build from a file, and how.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// Which definition of the file; not needed where it has one.
+    /// The kernel to use, if the file defines several.
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Option<String>,
-    /// A compile-time value: a Python literal or a word; `None` leaves a T.Optional parameter out.
+    /// Sets a compile-time parameter to a Python literal or a word; `None` omits a T.Optional parameter.
     #[arg(short = 'D', value_name = "NAME=VALUE")]
     pub(crate) define: Vec<String>,
     /// The GPU architecture.
     #[arg(long, value_name = "ARCH", default_value = "sm_90a")]
     pub(crate) arch: String,
-    /// Vectorized loops become serial ones.
+    /// Turns vectorized loops into serial ones.
     #[arg(long)]
     pub(crate) disable_vectorize: bool,
-    /// Multiprocessors of the GPU, for files that ask for its properties: 132 on an H100 SXM, 148 on a B200.
+    /// The GPU's number of multiprocessors, for files that query it: 132 on an H100 SXM, 148 on a B200.
     #[arg(long, value_name = "COUNT")]
     pub(crate) multiprocessors: Option<u32>,
-    /// The release of TVM that the file is written for, where nothing in it shows that: 0.26 or 0.27.
+    /// The TVM release that the file is written for, 0.26 or 0.27; needed only if the file does not show it.
     #[arg(long, value_name = "RELEASE", value_parser = release)]
     pub(crate) tvm: Option<Release>,
-    /// No common-subexpression elimination.
+    /// Turns common-subexpression elimination off.
     #[arg(long)]
     pub(crate) disable_cse: bool,
 }

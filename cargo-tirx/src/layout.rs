@@ -13,15 +13,15 @@ use crate::output::{Output, out};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Show {
-    /// The layout as a kernel writes it: `S[(8, 32):(32, 1)]`, `TileLayout(…)`, `ComposeLayout(…)`.
+    /// A layout in kernel syntax: `S[(8, 32):(32, 1)]`, `TileLayout(…)`, `ComposeLayout(…)`.
     layout: String,
-    /// The extents of the buffer; by default those of the iterators.
+    /// The buffer's shape; defaults to the extents of the layout's iterators.
     #[arg(long, value_name = "N,M", value_delimiter = ',')]
     shape: Vec<i64>,
-    /// The size of an element in bytes, for the banks of shared memory.
+    /// Bytes per element, used to compute bank conflicts.
     #[arg(long, value_name = "BYTES", default_value_t = 4)]
     bytes: i64,
-    /// Where the picture goes; `-` for none.
+    /// The picture to write; `-` writes none.
     #[arg(long, value_name = "FILE", default_value = "layout.svg")]
     svg: PathBuf,
 }

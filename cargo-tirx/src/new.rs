@@ -8,9 +8,9 @@ use crate::output::{Output, say};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct New {
-    /// The crate's folder, whose last part is its name.
+    /// The folder to create; its last part becomes the crate's name.
     path: PathBuf,
-    /// A checkout of tirx to depend on; by default the one that this command was built from, while it is there.
+    /// The tirx checkout to depend on; defaults to the one this command was built from, if it still exists.
     #[arg(long, value_name = "PATH")]
     tirx: Option<PathBuf>,
 }

@@ -10,10 +10,10 @@ use crate::failure::{Result, user};
 /// Options of every subcommand.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Output {
-    /// When diagnostics are coloured; `auto` is on a terminal, unless NO_COLOR is set.
+    /// When to colour diagnostics; `auto` means on a terminal, unless NO_COLOR is set.
     #[arg(long, value_name = "WHEN", value_enum, default_value = "auto", global = true)]
     color: Colour,
-    /// The form of diagnostics, on stderr: for people, a line each, or a JSON object a line.
+    /// How diagnostics are printed to stderr: for people, one line each, or one JSON object per line.
     #[arg(
         long,
         value_name = "FORMAT",

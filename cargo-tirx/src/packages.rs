@@ -14,10 +14,10 @@ const KERNELS: &str = "kernels.toml";
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Selection {
-    /// All packages of the workspace that have a kernels.toml.
+    /// Selects every package of the workspace that has a kernels.toml.
     #[arg(long, conflicts_with = "manifest")]
     workspace: bool,
-    /// This package of the workspace; may be given several times.
+    /// Selects this package of the workspace; can be repeated.
     #[arg(
         long = "package",
         short = 'p',

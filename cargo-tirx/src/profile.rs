@@ -10,12 +10,12 @@ use crate::output::{Output, out};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct ProfileCommand {
-    /// The records: the profiler's buffer as a .npy file of uint64, as `cargo tirx sim --out` or NumPy writes it.
+    /// The profiler's buffer: a .npy file of uint64, written by `cargo tirx sim --out` or NumPy.
     records: PathBuf,
     /// The names of the events, by number.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     names: Vec<String>,
-    /// Where to write the timeline, for Perfetto.
+    /// Writes a timeline for Perfetto to this file.
     #[arg(long, value_name = "FILE.json")]
     out: Option<PathBuf>,
 }

@@ -16,16 +16,16 @@ pub(crate) struct Sanitize {
     /// compute-sanitizer's tool: memcheck, racecheck, initcheck, synccheck.
     #[arg(long, value_name = "TOOL", default_value = "memcheck")]
     tool: String,
-    /// Uses the simulator even where there is a GPU.
+    /// Uses the simulator even if there is a GPU.
     #[arg(long)]
     simulator: bool,
-    /// Schedules of the simulator.
+    /// Simulator schedules to try.
     #[arg(long, value_name = "NUMBER", default_value_t = 8)]
     schedules: u64,
-    /// Runs this program, which was built with `TIRX_LINEINFO=1`, rather than what Cargo builds: on a machine without Cargo.
+    /// Runs this program instead of building one with Cargo; build it with `TIRX_LINEINFO=1`.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// What Cargo does, `run` without these; the arguments of --program.
+    /// The Cargo command to run, by default `run`; with --program, the program's arguments.
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<String>,
 }

@@ -13,7 +13,7 @@ use crate::table::Table;
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Stats {
-    /// Only kernels whose name contains this.
+    /// Shows only kernels whose name contains this.
     kernel: Option<String>,
     /// The manifest.
     #[arg(long, value_name = "FILE", default_value = "kernels.toml")]
@@ -21,7 +21,7 @@ pub(crate) struct Stats {
     /// Shows changes since a bundle, or since a commit of the package's repository.
     #[arg(long, value_name = "BUNDLE|COMMIT")]
     against: Option<String>,
-    /// A JSON list with an object for each kernel and target.
+    /// Prints a JSON list with one object per kernel and target.
     #[arg(long)]
     json: bool,
 }

@@ -9,10 +9,10 @@ use crate::output::{Output, out};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Stubs {
-    /// The folder to write into; Pyright looks into `typings` beside its settings.
+    /// The folder to write to; Pyright reads `typings` next to its settings.
     #[arg(long, value_name = "FOLDER", default_value = "typings")]
     out: PathBuf,
-    /// Writes a package that pip installs, `tirx-stubs`, instead.
+    /// Writes `tirx-stubs`, a package that pip can install, instead.
     #[arg(long)]
     package: bool,
 }

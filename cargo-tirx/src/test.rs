@@ -14,16 +14,16 @@ use crate::output::{Output, out};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Test {
-    /// Kernel files, or folders of them; without one, the files that the manifest names.
+    /// Kernel files or folders; defaults to the files in the manifest.
     files: Vec<PathBuf>,
     /// Runs only kernels whose name contains this.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// Schedules of the simulator for each run; the smallest that fails is printed.
+    /// Simulator schedules to try per run; the lowest failing seed is printed.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     schedules: u64,
-    /// Runs each in every order of synchronizing operations (mbarriers, atomics, flags) that can make a difference; at most so
-    /// many runs.
+    /// Runs each kernel in every order of its synchronizing operations (mbarriers, atomics, flags) that can make a difference,
+    /// up to this many runs.
     #[arg(
         long,
         value_name = "RUNS",

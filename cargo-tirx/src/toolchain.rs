@@ -11,15 +11,15 @@ use crate::output::{self, Output, out};
 pub(crate) enum Toolchain {
     /// Fetches the pinned nvcc through pip into the per-user cache.
     Install {
-        /// The CUDA release; by default what `kernels.toml` here pins, else 13.0.
+        /// The CUDA release; defaults to the one pinned by `kernels.toml` here, or 13.0.
         #[arg(long, value_name = "RELEASE")]
         cuda: Option<String>,
     },
-    /// Fetches nvdisasm through pip into the per-user cache: `cargo tirx asm` shows machine code with it.
+    /// Fetches nvdisasm, which `cargo tirx asm` uses to show machine code, through pip into the per-user cache.
     Nvdisasm,
-    /// Prints the toolchains that were fetched.
+    /// Lists the fetched toolchains.
     List,
-    /// Removes a toolchain that was fetched.
+    /// Removes a fetched toolchain.
     Remove {
         /// The CUDA release, as `toolchain list` prints it.
         #[arg(value_name = "RELEASE")]

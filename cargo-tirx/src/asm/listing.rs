@@ -6,7 +6,7 @@ use std::ops::Range;
 /// What a text is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Syntax {
-    /// PTX.
+    /// Shows PTX.
     Ptx,
     /// What nvdisasm prints.
     Sass,

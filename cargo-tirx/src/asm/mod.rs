@@ -13,21 +13,21 @@ use listing::{Function, Syntax};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Asm {
-    /// The kernel: its name in the manifest, or that of one specialization (`add::n256`).
+    /// A kernel of the manifest, or one of its specializations (`add::n256`).
     kernel: String,
-    /// Machine code, by nvdisasm; the default where there is one.
+    /// Shows machine code, through nvdisasm; the default if nvdisasm is installed.
     #[arg(long, conflicts_with_all = ["ptx", "cuda"])]
     sass: bool,
-    /// PTX.
+    /// Shows PTX.
     #[arg(long, conflicts_with = "cuda")]
     ptx: bool,
-    /// The CUDA text.
+    /// Shows the CUDA text.
     #[arg(long)]
     cuda: bool,
-    /// Only for this target of the kernel: `sm_90a`.
+    /// Shows only this target, such as `sm_90a`.
     #[arg(long, value_name = "ARCH")]
     target: Option<String>,
-    /// Prints the counts and the hot loop, without the rest of the code.
+    /// Prints only the counts and the hot loop.
     #[arg(long, conflicts_with = "cuda")]
     summary: bool,
     /// The manifest.

@@ -31,36 +31,36 @@ use report::{Measured, as_json, as_table};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Bench {
-    /// The kernel: its name in the manifest, or that of one specialization (`add::n256`).
+    /// A kernel of the manifest, or one of its specializations (`add::n256`).
     kernel: String,
     /// The manifest.
     #[arg(long, value_name = "FILE", default_value = "kernels.toml")]
     manifest: PathBuf,
-    /// An extent that the kernel leaves open.
+    /// Sets an extent that is a parameter of the kernel.
     #[arg(long = "size", value_name = "NAME=VALUE")]
     sizes: Vec<String>,
-    /// A scalar argument; numbers with a fraction are 1 without it.
+    /// A scalar argument; floating-point arguments default to 1.
     #[arg(long = "scalar", value_name = "NAME=VALUE")]
     scalars: Vec<String>,
-    /// The operations of a call, as a Python expression of compile-time values, sizes and scalars: `2*M*N*K`.
+    /// The number of operations per call, as a Python expression over parameters and sizes: `2*M*N*K`.
     #[arg(long, value_name = "EXPRESSION")]
     operations: Option<String>,
-    /// What the operations are compared with; without it what the kernel's matrix products are made of, or float32.
+    /// The peak rate to compare with; defaults to the type of the kernel's matrix products, or float32.
     #[arg(long, value_enum)]
     unit: Option<Unit>,
     /// The number of the GPU.
     #[arg(long, default_value_t = 0, value_name = "NUMBER")]
     device: usize,
-    /// Runs it on the simulator instead: whether it runs, not how fast it is.
+    /// Only checks, on the simulator, that the kernel runs; measures nothing.
     #[arg(long)]
     simulator: bool,
-    /// Empties the L2 cache before each call, so that the call reads its tensors from memory.
+    /// Empties the L2 cache before each call.
     #[arg(long, conflicts_with = "simulator")]
     flush_l2: bool,
-    /// Measurements, of which the median is shown.
+    /// Measurements to take; the median is shown.
     #[arg(long, default_value_t = 30, value_name = "COUNT")]
     samples: usize,
-    /// A JSON list with an object for each specialization.
+    /// Prints a JSON list with one object per specialization.
     #[arg(long)]
     json: bool,
 }

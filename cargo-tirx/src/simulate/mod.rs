@@ -23,42 +23,42 @@ use crate::output::{Output, out, say};
 pub(crate) struct Simulate {
     #[command(flatten)]
     input: Input,
-    /// A tensor argument, by the name of its parameter or its buffer, or by the parameter's number: `--arg 0=a.npy`.
+    /// A tensor argument. NAME is the parameter, its buffer, or the parameter's number: `--arg 0=a.npy`.
     #[arg(long = "arg", value_name = "NAME=FILE.npy")]
     args: Vec<String>,
     /// A scalar argument.
     #[arg(long = "scalar", value_name = "NAME=VALUE")]
     scalars: Vec<String>,
-    /// A tensor to write when the kernel is done; zero-filled at first unless --arg gives it too.
+    /// Writes a tensor when the kernel is done; it starts zero-filled unless --arg sets it.
     #[arg(long = "out", value_name = "NAME=FILE.npy")]
     outs: Vec<String>,
-    /// Reports signed overflow and shifts by the width or more, undefined in CUDA C++; without it, integers wrap.
+    /// Reports signed overflow and too-large shifts, which are undefined in CUDA C++; otherwise integers wrap.
     #[arg(long)]
     check_overflow: bool,
-    /// Does not look for races: the run is faster.
+    /// Turns race detection off, for a faster run.
     #[arg(long)]
     no_race_check: bool,
-    /// Reports a finding of these kinds, and goes on with the values: so they can be compared in spite of it. Accesses that a warp
-    /// makes together with an unwritten read are not checked for races.
+    /// Continues after findings of these kinds, so that results can still be compared. Accesses made by a warp together with an
+    /// uninitialized read are not checked for races.
     #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',')]
     continue_after: Vec<Kind>,
-    /// The most branches and loop iterations of a block; by default TIRX_SIM_STEP_LIMIT, else 2^28.
+    /// Branches and loop iterations allowed per block; defaults to TIRX_SIM_STEP_LIMIT, or 2^28.
     #[arg(long, value_name = "STEPS")]
     step_limit: Option<u64>,
-    /// The schedule: each number orders warps and asynchronous operations differently; by default TIRX_SIM_SEED, else 0.
+    /// Selects a schedule: the order of warps and asynchronous operations; defaults to TIRX_SIM_SEED, or 0.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Writes a trace for Perfetto: the operations and waits of the warps of a block.
+    /// Writes a Perfetto trace of one block's warps: their operations and waits.
     #[arg(long, value_name = "FILE.json")]
     timeline: Option<PathBuf>,
-    /// The block that --timeline shows, by its linear index.
+    /// The linear index of the block that --timeline shows.
     #[arg(long, default_value_t = 0, value_name = "INDEX")]
     timeline_block: u64,
-    /// Runs this many schedules, from --seed on, and reports the first that fails.
+    /// Runs this many schedules, starting at --seed, and reports the first failure.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     schedules: u64,
-    /// Runs every order of synchronizing operations (mbarriers, atomics, flags) that can make a difference, and says whether
-    /// one fails; at most so many runs.
+    /// Runs every order of synchronizing operations (mbarriers, atomics, flags) that can make a difference, up to this many
+    /// runs, and reports whether one fails.
     #[arg(
         long,
         value_name = "RUNS",
@@ -68,19 +68,19 @@ pub(crate) struct Simulate {
         conflicts_with_all = ["schedules", "timeline", "stop"]
     )]
     all_schedules: Option<u64>,
-    /// Prints a table of instructions, memory transactions, conflicts of banks and barriers by line.
+    /// Prints instructions, memory transactions, bank conflicts and barriers per source line.
     #[arg(long)]
     counters: bool,
-    /// Prints the values of the kernel's names each time that this line is reached.
+    /// Prints the values of the kernel's variables each time this line is reached.
     #[arg(long = "break", value_name = "LINE")]
     stop: Option<u32>,
-    /// The thread whose values --break prints, `x,y,z`; without it those of whole warps.
+    /// The thread whose values --break prints, as `x,y,z`; defaults to whole warps.
     #[arg(long, value_name = "X,Y,Z", requires = "stop")]
     thread: Option<String>,
-    /// The block that --break stops in, `x,y,z`.
+    /// The block that --break stops in, as `x,y,z`.
     #[arg(long, value_name = "X,Y,Z", requires = "stop", default_value = "0,0,0")]
     block: String,
-    /// A name to print at --break, or an element of an array: `s[3]`; all without one.
+    /// A variable or array element (`s[3]`) to print at --break; defaults to all variables.
     #[arg(long, value_name = "NAME", requires = "stop")]
     watch: Vec<String>,
 }
