@@ -70,6 +70,7 @@ def turned(A: T.Buffer((24, 64), "bfloat16"), B: T.Buffer((8, 24), "bfloat16"), 
     Tx.cta.copy(D, d)
 
 
+# Without a scope the warps that come to the call compute, each with all its lanes.
 # sim: tf32
 #   A: float32[16x8] = 2 * (j == i % 8) + (j == (i * 5 + 3) % 8)
 #   B: float32[8x8] = (i * 2 + j) % 5 - 2
@@ -84,7 +85,7 @@ def tf32(A: T.Buffer((16, 8), "float32"), B: T.Buffer((8, 8), "float32"), D: T.B
     d = T.alloc_buffer((16, 8), "float32", scope="local", layout=sums(16, 8))
     Tx.warp.copy(a, A)
     Tx.warp.copy(b, B)
-    Tx.warp.gemm(d, a, b, d)
+    Tx.gemm(d, a, b, d)
     Tx.warp.copy(D, d)
 
 

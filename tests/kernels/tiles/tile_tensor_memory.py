@@ -177,6 +177,32 @@ def sixteen_bits(A: T.Buffer((128, 16), "float16"), B: T.Buffer((2, 128, 16), "f
     end(tmem_pool)
 
 
+# Eight elements of four bits share a register and a cell, and come from global memory in vectors.
+# sim: four_bits
+#   A: float4_e2m1fn[128x64] = (i + j) % 4
+#   B: float4_e2m1fn[128x64] = 0 -> (i + j) % 4
+@T.prim_func
+def four_bits(A: T.Buffer((128, 64), "float4_e2m1fn"), B: T.Buffer((128, 64), "float4_e2m1fn")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([128])
+    pool = T.SMEMPool()
+    tmem_pool = T.TMEMPool(pool, total_cols=32)
+    pool.commit()
+    cells = tmem_pool.alloc((128, 64), "float4_e2m1fn")
+    tmem_pool.commit()
+    turn()
+    r = T.wg_reg_tile(64, dtype="float4_e2m1fn")
+    s = T.wg_reg_tile(64, dtype="float4_e2m1fn")
+    Tx.wg.copy(r, A)
+    Tx.wg.copy_async(cells, r)
+    T.ptx.tcgen05.wait.st()
+    Tx.wg.copy_async(s, cells)
+    T.ptx.tcgen05.wait.ld()
+    Tx.wg.copy(B, s)
+    end(tmem_pool)
+
+
 # A view of tensor memory: stages of columns.
 # sim: viewed
 #   A: float32[128x16] = i * 100 + j

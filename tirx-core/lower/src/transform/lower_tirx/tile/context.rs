@@ -62,6 +62,14 @@ impl Context<'_> {
         }
     }
 
+    /// Whether every thread of `scope` is active; otherwise what leaves some out.
+    pub(super) fn is_full(&self, scope: ExecScope) -> Result<(), String> {
+        match (self.active, self.threads.and_then(|t| t.count)) {
+            (Some(active), Some(threads)) => active.is_full(scope, threads),
+            _ => Err("the number of threads of a CTA is not known".to_string()),
+        }
+    }
+
     /// The number of the calling thread in the scope.
     pub(super) fn thread_index(&self) -> Expr {
         let index = self.threads.map_or_else(|| Expr::int32(0), |t| t.index.clone());

@@ -6,7 +6,7 @@
 //! make a *register row*, columns a *register column*, k a *word* of 32 bits; two register rows, two register columns and two words
 //! make an instruction, if A, B and C have them in the same lanes.
 //!
-//! **Conditions.** Scope warp, warpgroup or CTA with all threads active; all operands local. `alpha` is 1, `beta` 0 or 1. Rows may be
+//! **Conditions.** Scope warp, warpgroup or CTA with all threads active, or scope thread with all lanes of a warp; all operands local. `alpha` is 1, `beta` 0 or 1. Rows may be
 //! spread over warps; columns and k lie within each. A and B of float16, bfloat16, float32 (read as tf32), float8 or integers of 8
 //! bits, D and C of float32 (float16 for products of float16), or int32 for integers.
 //!
@@ -17,7 +17,7 @@ use super::call::Call;
 use super::context::Context;
 use super::emit::Emit;
 use super::places::Places;
-use super::predicates::{FULL_SCOPE, all_in, scope_among};
+use super::predicates::{all_in, scope_among};
 use super::variant::{Decline, Emits, Explanation, Plan, Predicate, Variant};
 use crate::arith::fold;
 use crate::intrin::{Arch, Op};
@@ -30,10 +30,9 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
     arch: Arch::least(80),
     predicates: &[
         Predicate {
-            name: "scope warp, warpgroup or cta",
-            holds: |_, cx| scope_among(cx, &[ExecScope::Warp, ExecScope::Warpgroup, ExecScope::Cta]),
+            name: "warps are active as a whole",
+            holds: whole_warps,
         },
-        FULL_SCOPE,
         Predicate {
             name: "every region in local memory",
             holds: |call, _| all_in("local", call.regions()),
@@ -43,6 +42,15 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
     doc: "mma.sync: tensor cores, between the registers of warps",
     ..Variant::DEFAULT
 }];
+
+/// Predicate: every thread of the scope is active; at scope thread, where a call is made by whoever comes to it, every lane of
+/// the warps that come.
+fn whole_warps(_: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
+    use ExecScope::{Cta, Thread, Warp, Warpgroup};
+    scope_among(cx, &[Thread, Warp, Warpgroup, Cta])?;
+    let whole = if cx.scope == Thread { Warp } else { cx.scope };
+    Ok(cx.is_full(whole)?)
+}
 
 /// Places of a matrix in the registers of threads.
 struct Matrix {

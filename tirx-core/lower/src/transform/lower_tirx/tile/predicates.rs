@@ -41,12 +41,9 @@ pub(super) const FULL_SCOPE: Predicate = Predicate {
 
 /// Whether every thread of the scope is active.
 pub(super) fn full_scope(cx: &Context<'_>) -> Result<(), String> {
-    if cx.scope == ExecScope::Thread {
-        return Ok(());
-    }
-    match (cx.active, cx.threads.and_then(|t| t.count)) {
-        (Some(active), Some(threads)) => active.is_full(cx.scope, threads),
-        _ => Err("the number of threads of a CTA is not known".to_string()),
+    match cx.scope {
+        ExecScope::Thread => Ok(()),
+        scope => cx.is_full(scope),
     }
 }
 

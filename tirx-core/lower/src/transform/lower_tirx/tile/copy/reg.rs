@@ -84,7 +84,7 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
     let loads = std::ptr::eq(call.region("dst")?, local);
     let dtype = local.buffer.dtype;
     let bits = bits(dtype);
-    if bits % 8 != 0 || bits > 128 {
+    if bits > 128 {
         return Err(format!("{dtype} elements are not moved by one instruction").into());
     }
     let held = Held::of(local, cx)?;
@@ -158,6 +158,12 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
         }
     }
     let (vector, outer) = chosen;
+    if vector * bits % 8 != 0 {
+        return Err(format!(
+            "{dtype} elements are moved by whole bytes, which do not lie in one piece on both sides"
+        )
+        .into());
+    }
     let hints = match loads && other.buffer.scope() == "global" {
         true => vec_forced::hints(call)?,
         false => CacheHints::default(),

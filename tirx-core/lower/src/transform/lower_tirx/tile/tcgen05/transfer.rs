@@ -4,7 +4,7 @@
 //! and column has it. Instructions (`tcgen05.ld`, `tcgen05.st`) connect registers and cells in the patterns of five shapes; the
 //! first shape is taken whose pattern is that of the region, with as many columns at a time as fit.
 //!
-//! **Conditions.** Scope warpgroup, of which warps as a whole may be left out; elements of 8, 16 or 32 bits of one dtype on both sides;
+//! **Conditions.** Scope warpgroup, of which warps as a whole may be left out; elements of 4, 8, 16 or 32 bits of one dtype on both sides;
 //! constant extents; a register side whose layout has thread axes. 16-bit elements lie two in a cell, or one in a cell's
 //! lower half (`pack::16b`, `unpack::16b`).
 //!
@@ -50,10 +50,7 @@ pub(super) const VARIANT: Variant = Variant {
         // A warp reaches its own lanes alone, so that some warps of the warpgroup may do their part without the others.
         Predicate {
             name: "warps are active as a whole",
-            holds: |_, cx| match (cx.active, cx.threads.and_then(|t| t.count)) {
-                (Some(active), Some(threads)) => Ok(active.is_full(ExecScope::Warp, threads)?),
-                _ => Err("the number of threads of a CTA is not known".into()),
-            },
+            holds: |_, cx| Ok(cx.is_full(ExecScope::Warp)?),
         },
         SAME_ELEMENTS,
     ],
@@ -168,8 +165,10 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let (local, memory, loads) = sides(call)?;
     let memory = TensorMemory::of(memory, cx)?;
     let bits = memory.bits;
-    if !matches!(bits, 8 | 16 | 32) {
-        return Err(format!("elements have {bits} bits, and cells of tensor memory take 8, 16 or 32").into());
+    if !matches!(bits, 4 | 8 | 16 | 32) {
+        return Err(
+            format!("elements have {bits} bits, and cells of tensor memory take 4, 8, 16 or 32").into(),
+        );
     }
     let name = &local.buffer.name;
     let places = Places::of(local, cx)?;
