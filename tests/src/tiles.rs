@@ -6,11 +6,12 @@
 //! dtype holds exactly.
 
 mod engines;
+mod products;
 
 use std::fmt::Write;
 
 use half::{bf16, f16};
-use tirx_core::ir::DType;
+use tirx_core::ir::{DType, Minifloat};
 
 use crate::generator::random::Random;
 use crate::machine::Argument;
@@ -51,6 +52,9 @@ fn most(dtype: DType) -> i64 {
 
 /// The bytes of a number.
 fn bytes(dtype: DType, value: i64) -> Vec<u8> {
+    if let Some(small) = Minifloat::of(dtype.code) {
+        return vec![small.encode(value as f32) as u8];
+    }
     match dtype {
         DType::FLOAT32 => (value as f32).to_le_bytes().to_vec(),
         DType::FLOAT64 => (value as f64).to_le_bytes().to_vec(),
@@ -60,6 +64,15 @@ fn bytes(dtype: DType, value: i64) -> Vec<u8> {
         DType::INT16 => (value as i16).to_le_bytes().to_vec(),
         DType::INT64 => value.to_le_bytes().to_vec(),
         _ => (value as i32).to_le_bytes().to_vec(),
+    }
+}
+
+/// A tensor's bytes; elements of four bits lie two in a byte, the first in the lower half.
+fn contents(dtype: DType, values: &[i64]) -> Vec<u8> {
+    let whole: Vec<u8> = values.iter().flat_map(|v| bytes(dtype, *v)).collect();
+    match dtype.bits {
+        4 => whole.chunks(2).map(|two| two[0] | two[1] << 4).collect(),
+        _ => whole,
     }
 }
 

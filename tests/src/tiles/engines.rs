@@ -1,23 +1,26 @@
 //! Random programs of the tile primitives that engines and tensor cores do: tensor copies, copies to another block, fragments
-//! of matrices, products and tensor memory. Each program is one of a few forms, of random sizes, dtypes, layouts and places; as in
+//! of matrices, tensor memory and [`products`]. Each program is one of a few forms, of random sizes, dtypes, layouts and places; as in
 //! [`tiles`](super), what it must compute is done a second time on plain numbers.
 
 use std::fmt::Write;
 
-use tirx_core::ir::DType;
+use tirx_core::ir::{DType, TypeCode};
 
-use super::{TileProgram, bytes};
+use super::{TileProgram, contents, products};
 use crate::generator::random::Random;
 use crate::machine::Argument;
 
-const HOPPER: &str = "sm_90a";
-const BLACKWELL: &str = "sm_100a";
+pub(super) const E2M1: DType = DType::scalar(TypeCode::Float4_e2m1fn, 4);
+
+pub(super) const HOPPER: &str = "sm_90a";
+pub(super) const BLACKWELL: &str = "sm_100a";
 
 /// What the forms share: the imports, and functions for barriers, fences and layouts.
-const HEAD: &str = r#"from tvm.backend.cuda.tile_primitive.tma_utils import SwizzleMode, mma_shared_layout
+const HEAD: &str = r#"from tvm.backend.cuda.tile_primitive.gemm_async.tcgen05 import sf_smem_layout
+from tvm.backend.cuda.tile_primitive.tma_utils import SwizzleMode, mma_shared_layout
 from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
-from tvm.tirx.layout import S, TCol, TileLayout, TLane, laneid, wid_in_wg
+from tvm.tirx.layout import S, TCol, TileLayout, TLane, laneid, tid_in_wg, wid_in_wg
 
 
 def fragments(rows, k, per_word):
@@ -60,17 +63,17 @@ def end(tmem_pool):
 "#;
 
 /// A tensor with its numbers before and after the run.
-struct Tensor {
+pub(super) struct Tensor {
     name: &'static str,
-    dtype: DType,
+    pub(super) dtype: DType,
     shape: Vec<usize>,
-    before: Vec<i64>,
-    after: Vec<i64>,
+    pub(super) before: Vec<i64>,
+    pub(super) after: Vec<i64>,
 }
 
 impl Tensor {
     /// A tensor that the program only reads.
-    fn input(name: &'static str, dtype: DType, shape: &[usize], random: &mut Random) -> Tensor {
+    pub(super) fn input(name: &'static str, dtype: DType, shape: &[usize], random: &mut Random) -> Tensor {
         let count = shape.iter().product();
         let values: Vec<i64> = (0..count).map(|_| random.between(-3, 3) as i64).collect();
         Tensor {
@@ -83,7 +86,13 @@ impl Tensor {
     }
 
     /// A tensor that begins with one number and holds others afterwards.
-    fn output(name: &'static str, dtype: DType, shape: &[usize], begin: i64, after: Vec<i64>) -> Tensor {
+    pub(super) fn output(
+        name: &'static str,
+        dtype: DType,
+        shape: &[usize],
+        begin: i64,
+        after: Vec<i64>,
+    ) -> Tensor {
         Tensor {
             name,
             dtype,
@@ -105,7 +114,7 @@ impl Tensor {
 }
 
 /// A program of its lines.
-fn program(arch: &'static str, threads: usize, tensors: &[Tensor], lines: &str) -> TileProgram {
+pub(super) fn program(arch: &'static str, threads: usize, tensors: &[Tensor], lines: &str) -> TileProgram {
     let parameters: Vec<String> = tensors.iter().map(Tensor::parameter).collect();
     let mut text = format!("{HEAD}@T.prim_func\ndef program({}):\n", parameters.join(", "));
     let ids = "T.device_entry()\nbx = T.cta_id([BLOCKS])\nwarp = T.warp_id([WARPS])\nlane = T.lane_id([32])\ntx = T.thread_id([THREADS])";
@@ -121,7 +130,6 @@ fn program(arch: &'static str, threads: usize, tensors: &[Tensor], lines: &str) 
     for line in ids.lines().chain(lines.lines()) {
         let _ = writeln!(text, "    {line}");
     }
-    let contents = |dtype: DType, values: &[i64]| values.iter().flat_map(|v| bytes(dtype, *v)).collect();
     let argument = |tensor: &Tensor| {
         let argument = Argument::Tensor {
             dtype: tensor.dtype,
@@ -145,9 +153,11 @@ const FORMS: &[Form] = &[
     to_the_other_block,
     matrix_fragments,
     permuted,
-    products_of_a_warp,
-    products_on_hopper,
-    products_on_blackwell,
+    products::of_a_warp,
+    products::on_hopper,
+    products::on_blackwell,
+    products::of_pairs,
+    products::scaled,
     through_tensor_memory,
     filled_tensor_memory,
 ];
@@ -306,168 +316,11 @@ Tx.warp.copy(B, rows)"
     program(HOPPER, 32, &[a, b], &lines)
 }
 
-/// `sum over k of a(i, k) * b(k, j)`.
-fn product(sizes: [usize; 3], a: impl Fn(usize, usize) -> i64, b: impl Fn(usize, usize) -> i64) -> Vec<i64> {
-    let [rows, columns, depth] = sizes;
-    let element = |at: usize| (0..depth).map(|k| a(at / columns, k) * b(k, at % columns)).sum();
-    (0..rows * columns).map(element).collect()
-}
-
-/// `mma` with its operands in registers, `D = A B + C`.
-fn products_of_a_warp(random: &mut Random) -> TileProgram {
-    let dtype = *random.pick(&[DType::FLOAT16, DType::BFLOAT16]);
-    let (m, n, k) = (
-        *random.pick(&[16, 32]),
-        8 * (1 + random.below(4)),
-        16 * (1 + random.below(3)),
-    );
-    let a = Tensor::input("A", dtype, &[m, k], random);
-    let b = Tensor::input("B", dtype, &[k, n], random);
-    let c = Tensor::input("C", DType::FLOAT32, &[m, n], random);
-    let adds = random.chance(50);
-    let mut after = product([m, n, k], |i, l| a.before[i * k + l], |l, j| b.before[l * n + j]);
-    if adds {
-        after.iter_mut().zip(&c.before).for_each(|(sum, c)| *sum += c);
-    }
-    let d = Tensor::output("D", DType::FLOAT32, &[m, n], -1, after);
-    let beta = if adds { "1.0" } else { "0.0" };
-    let lines = format!(
-        "a = T.alloc_buffer(({m}, {k}), \"{dtype}\", scope=\"local\", layout=fragments({m}, {k}, 2))
-b = T.alloc_buffer(({k}, {n}), \"{dtype}\", scope=\"local\", layout=columns_of_b({k}, {n}))
-c = T.alloc_buffer(({m}, {n}), \"float32\", scope=\"local\", layout=fragments({m}, {n}, 2))
-Tx.warp.copy(a, A)
-Tx.warp.copy(b, B)
-Tx.warp.copy(c, C)
-Tx.warp.gemm(c, a, b, c, alpha=1.0, beta={beta})
-Tx.warp.copy(D, c)"
-    );
-    let arch = *random.pick(&[HOPPER, BLACKWELL]);
-    program(arch, 32, &[a, b, c, d], &lines)
-}
-
-/// The operands of a product by shared memory, `C = A Bᵀ` or, with `turned`, `A B`; twice, where it is added to itself.
-struct Product {
-    sizes: [usize; 3],
-    dtype: DType,
-    turned: bool,
-    twice: bool,
-    tensors: [Tensor; 3],
-}
-
-impl Product {
-    fn of(random: &mut Random, rows: &[usize], columns: usize, dtypes: &[DType]) -> Product {
-        let dtype = *random.pick(dtypes);
-        let integers = dtype == DType::INT8;
-        let depth = (128 / dtype.bytes()) * (1 + random.below(2));
-        let sizes = [
-            *random.pick(rows),
-            columns * (1 + random.below(128 / columns)),
-            depth,
-        ];
-        let turned = !integers && sizes[1].is_multiple_of(64) && random.chance(40);
-        let twice = random.chance(40);
-        let [m, n, k] = sizes;
-        let a = Tensor::input("A", dtype, &[m, k], random);
-        let shape = if turned { [k, n] } else { [n, k] };
-        let b = Tensor::input("B", dtype, &shape, random);
-        let of_b = |l: usize, j: usize| b.before[if turned { l * n + j } else { j * k + l }];
-        let mut after = product(sizes, |i, l| a.before[i * k + l], of_b);
-        after.iter_mut().for_each(|sum| *sum *= if twice { 2 } else { 1 });
-        let results = if integers { DType::INT32 } else { DType::FLOAT32 };
-        let c = Tensor::output("C", results, &[m, n], -1, after);
-        Product {
-            sizes,
-            dtype,
-            turned,
-            twice,
-            tensors: [a, b, c],
-        }
-    }
-
-    /// The calls, each of which begins with this text.
-    fn calls(&self, begin: &str) -> String {
-        let turned = if self.turned { ", transB=True" } else { "" };
-        let mut calls = format!("{begin}{turned})");
-        if self.twice {
-            calls += &format!("\n{begin}{turned}, accum=True)");
-        }
-        calls
-    }
-
-    /// The lines that allocate the operands.
-    fn operands(&self) -> String {
-        let ([m, n, k], dtype) = (self.sizes, self.dtype);
-        let shape = if self.turned { [k, n] } else { [n, k] };
-        format!(
-            "As = pool.alloc_tcgen05_mma_AB(({m}, {k}), \"{dtype}\")
-Bs = pool.alloc_tcgen05_mma_AB(({}, {}), \"{dtype}\")",
-            shape[0], shape[1]
-        )
-    }
-}
-
-fn products_on_hopper(random: &mut Random) -> TileProgram {
-    let dtypes = [DType::FLOAT16, DType::BFLOAT16, DType::INT8];
-    let this = Product::of(random, &[64, 128], 8, &dtypes);
-    let ([m, n, _], results) = (this.sizes, this.tensors[2].dtype);
-    let (operands, calls) = (this.operands(), this.calls("Tx.wg.gemm_async(c, As, Bs"));
-    let lines = format!(
-        "pool = T.SMEMPool()
-{operands}
-pool.commit()
-Tx.cta.copy(As, A)
-Tx.cta.copy(Bs, B)
-T.ptx.fence.proxy_async(\"shared::cta\")
-T.cuda.cta_sync()
-c = T.alloc_buffer(({m}, {n}), \"{results}\", scope=\"local\", layout=sums({m}, {n}))
-{calls}
-T.ptx.wgmma.commit_group()
-T.ptx.wgmma.wait_group(0)
-Tx.wg.copy(C, c)"
-    );
-    program(HOPPER, 128, &this.tensors, &lines)
-}
-
-fn products_on_blackwell(random: &mut Random) -> TileProgram {
-    let this = Product::of(random, &[128], 16, &[DType::FLOAT16, DType::BFLOAT16]);
-    let n = this.sizes[1];
-    let allocated = n.next_power_of_two().max(32);
-    let (operands, calls) = (
-        this.operands(),
-        this.calls("Tx.gemm_async(sums, As, Bs")
-            .replace('\n', "\n        "),
-    );
-    let lines = format!(
-        "pool = T.SMEMPool()
-tmem_pool = T.TMEMPool(pool, total_cols={allocated})
-bar = pool.alloc((1,), \"uint64\", align=8)
-{operands}
-pool.commit()
-sums = tmem_pool.alloc((128, {n}), \"float32\")
-tmem_pool.commit()
-Tx.cta.copy(As, A)
-Tx.cta.copy(Bs, B)
-begin(bar, tx)
-turn()
-if warp == 0:
-    if T.ptx.elect_sync():
-        {calls}
-        T.ptx.tcgen05.commit(bar.ptr_to([0]))
-T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
-T.ptx.tcgen05.fence.after_thread_sync()
-r = T.wg_reg_tile({n})
-Tx.wg.copy_async(r, sums)
-T.ptx.tcgen05.wait.ld()
-Tx.wg.copy(C, r)
-end(tmem_pool)"
-    );
-    program(BLACKWELL, 128, &this.tensors, &lines)
-}
-
 /// Columns of tensor memory, directly and by a view, written as a whole and read in part.
 fn through_tensor_memory(random: &mut Random) -> TileProgram {
-    let dtype = *random.pick(&[DType::FLOAT32, DType::INT32, DType::FLOAT16]);
-    let per_column = 4 / dtype.bytes();
+    let dtypes = [DType::FLOAT32, DType::INT32, DType::FLOAT16, DType::INT8, E2M1];
+    let dtype = *random.pick(&dtypes);
+    let per_column = 32 / usize::from(dtype.bits);
     let columns = per_column * (1 + random.below(40));
     let width = per_column * (1 + random.below(columns / per_column));
     let first = per_column * random.below((columns - width) / per_column + 1);
