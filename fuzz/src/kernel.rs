@@ -22,7 +22,7 @@ pub fn run(bytes: &[u8]) {
 /// Whether a text has no syntax errors: texts with errors are tested, but not kept in the corpus, which they would soon
 /// dominate.
 pub fn is_python(text: &str) -> bool {
-    ruff_python_parser::parse_module(text).is_ok()
+    tirx_python::parse_module(text, tirx_python::Limits::STACK).is_ok()
 }
 
 fn run_text(text: &str) {

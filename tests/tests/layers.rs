@@ -12,12 +12,19 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("tirx-source", &[]),
     ("tirx-dtype", &[]),
     ("tirx-bundle", &[]),
+    ("tirx-python", &[]),
     ("tirx-ir", &["tirx-source", "tirx-dtype"]),
     ("tirx-arith", &["tirx-ir"]),
     ("tirx-layout", &["tirx-ir", "tirx-arith"]),
     (
         "tirx-script",
-        &["tirx-source", "tirx-ir", "tirx-arith", "tirx-layout"],
+        &[
+            "tirx-source",
+            "tirx-python",
+            "tirx-ir",
+            "tirx-arith",
+            "tirx-layout",
+        ],
     ),
     (
         "tirx-lower",

@@ -1,4 +1,4 @@
-# error: syntax error: expected `:`, found name
+# error: syntax error: expected `:`, found the name `A`
 # error: --> error_syntax.py:10:15
 # What Python cannot parse: the parser's words and the place.
 

@@ -1,10 +1,9 @@
-//! Python text to a syntax tree, by ruff's parser, with limits that keep hostile text from exhausting the stack.
+//! Python text to a syntax tree, on a stack that holds it, and its errors to diagnostics.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ruff_python_ast as ast;
-use ruff_text_size::TextRange;
+use tirx_python as ast;
+use tirx_python::TextRange;
 
 use super::eval::limits;
 use super::release::{Evidence, Release};
@@ -27,17 +26,28 @@ pub(crate) struct ParsedFile {
 }
 
 impl Drop for ParsedFile {
-    /// Frees a deep tree on a stack that holds it.
+    /// Frees a deep tree without recursion.
     fn drop(&mut self) {
-        if self.is_deep && Arc::strong_count(&self.module) == 1 {
-            let nothing = ast::ModModule {
-                node_index: ast::AtomicNodeIndex::NONE,
-                range: TextRange::default(),
-                body: Default::default(),
-            };
-            stacker::grow(limits::PARSER_STACK, || self.module = Arc::new(nothing));
+        if self.is_deep
+            && let Some(module) = Arc::get_mut(&mut self.module)
+        {
+            ast::free(module);
         }
     }
+}
+
+/// Runs what reads a deep tree, on a stack that holds it.
+fn on_deep_stack<R: Send>(walk: impl FnOnce() -> R + Send) -> R {
+    // Address space, not memory: pages that are not touched cost nothing.
+    let thread = std::thread::Builder::new().stack_size(limits::PARSER_STACK);
+    std::thread::scope(|scope| {
+        let running = thread
+            .spawn_scoped(scope, walk)
+            .expect("address space for a stack is like memory: without it the process cannot go on");
+        running
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// The module that `from ..name import x` means in a file of `package`: each dot after the first leaves one package.
@@ -75,62 +85,73 @@ pub(super) fn span_of(file: FileId, range: TextRange) -> Span {
 /// Parses a file.
 ///
 /// # Errors
-/// Syntax errors (the first of each line), and texts beyond the limits.
+/// Syntax errors (the first of each statement), and texts beyond the limits.
 pub(super) fn parse_file(file: FileId, text: &str) -> Result<ParsedFile, Diagnostics> {
-    let is_deep = check_limits(file, text)?;
-    if is_deep {
-        return stacker::grow(limits::PARSER_STACK, || parse_checked(file, text, is_deep));
+    if text.len() > limits::SOURCE_BYTES {
+        let message = format!("the file is larger than {} bytes", limits::SOURCE_BYTES);
+        return Err(Diagnostic::new(Span::new(file, 0, 1), message).into());
     }
-    parse_checked(file, text, is_deep)
+    match ast::parse_module(text, ast::Limits::STACK) {
+        Ok(module) => checked(file, text, module, false),
+        Err(errors) if errors.iter().any(|e| e.is_limit) => {
+            on_deep_stack(|| match ast::parse_module(text, limits::PYTHON) {
+                Ok(module) => checked(file, text, module, true),
+                Err(errors) => Err(syntax_errors(file, text, &errors)),
+            })
+        }
+        Err(errors) => Err(syntax_errors(file, text, &errors)),
+    }
 }
 
-fn parse_checked(file: FileId, text: &str, is_deep: bool) -> Result<ParsedFile, Diagnostics> {
-    let parsed = ruff_python_parser::parse_unchecked_source(text, ruff_python_ast::PySourceType::Python);
-    if !parsed.errors().is_empty() {
-        let mut lines = BTreeSet::new();
-        let errors = parsed.errors().iter().filter(|e| {
-            let start = e.location.start().to_usize().min(text.len());
-            lines.insert(text.as_bytes()[..start].iter().filter(|b| **b == b'\n').count())
-        });
-        let list: Vec<Diagnostic> = errors
-            .take(8)
-            .map(|e| {
-                let message = e.error.to_string();
-                let mut chars = message.chars();
-                let first = chars
-                    .next()
-                    .map(|c| c.to_lowercase().to_string())
-                    .unwrap_or_default();
-                let diagnostic = Diagnostic::new(
-                    span_of(file, e.location),
-                    format!("syntax error: {first}{}", chars.as_str()),
-                );
-                match operator_of_c(text, e.location.start().to_usize()) {
-                    Some(help) => diagnostic.help(help),
-                    None => diagnostic,
-                }
-            })
-            .collect();
-        return Err(Diagnostics(list));
-    }
-    let module = Arc::new(parsed.into_syntax());
+/// A tree with what the file says about its release.
+fn checked(
+    file: FileId,
+    text: &str,
+    module: ast::ModModule,
+    is_deep: bool,
+) -> Result<ParsedFile, Diagnostics> {
     let evidence = match file >= LIBRARY_FILE {
         true => Evidence::default(),
         false => Evidence::of(&module, text),
     };
-    if let Some(mixed) = evidence.mixed(file) {
-        return Err(mixed.into());
-    }
-    Ok(ParsedFile {
+    let parsed = ParsedFile {
         is_deep,
         file,
-        module,
+        module: Arc::new(module),
         package: String::new(),
         evidence: Arc::new(evidence),
-    })
+    };
+    match parsed.evidence.mixed(file) {
+        Some(mixed) => Err(mixed.into()),
+        None => Ok(parsed),
+    }
+}
+
+/// The first errors of a text.
+fn syntax_errors(file: FileId, text: &str, errors: &[ast::SyntaxError]) -> Diagnostics {
+    let shown = errors.iter().take(8).map(|e| {
+        let span = span_of(file, e.range);
+        if e.is_limit {
+            return Diagnostic::new(span, e.message.clone());
+        }
+        let diagnostic = Diagnostic::new(span, format!("syntax error: {e}"));
+        match operator_of_c(text, e.range.start().to_usize()) {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        }
+    });
+    Diagnostics(shown.collect())
 }
 
 impl ParsedFile {
+    /// Runs what reads the tree by recursion.
+    pub(crate) fn walk<R: Send>(&self, walk: impl FnOnce(&ast::ModModule) -> R + Send) -> R {
+        match self.is_deep {
+            true => on_deep_stack(|| walk(&self.module)),
+            false => walk(&self.module),
+        }
+    }
+
     /// Says for which release the file is written, where it does not show that; the error where it shows another one.
     pub(crate) fn name_release(&mut self, release: Release) -> Option<Diagnostic> {
         Arc::make_mut(&mut self.evidence).name(release, self.file)
@@ -217,239 +238,10 @@ pub(super) fn with_packages(path: &str) -> impl Iterator<Item = String> {
     ends.map(|end| path[..end].to_string())
 }
 
-/// Operators of a chain: what bounds the depth of its tree.
-#[derive(Clone, Copy, Default)]
-struct Chain {
-    /// Those that the parser reads by recursion.
-    within: usize,
-    /// Those that it reads one after the other.
-    after: usize,
-}
-
-/// Refuses text whose syntax tree would be too deep: brackets in brackets, long operator chains, deep indentation.
-///
-/// The result says whether the accepted tree is so deep that walking it takes a larger stack. This reads characters, not Python: text in
-/// plain strings and comments is skipped, text in f-strings counts as code.
-fn check_limits(file: FileId, text: &str) -> Result<bool, Diagnostics> {
-    let fail = |at: usize, message: String| {
-        let span = Span::new(file, at as u32, at as u32 + 1);
-        Err(Diagnostics::from(Diagnostic::new(span, message)))
-    };
-    if text.len() > limits::SOURCE_BYTES {
-        return fail(
-            0,
-            format!("the file is larger than {} bytes", limits::SOURCE_BYTES),
-        );
-    }
-    let bytes = text.as_bytes();
-    // Operators seen since the last separator, one entry an open bracket; their sum bounds the tree's depth.
-    let mut chains: Vec<Chain> = vec![Chain::default()];
-    let (mut total, mut is_deep) = (Chain::default(), false);
-    // Whether an operand has just ended: what follows is a binary operator or a postfix.
-    let mut after_operand = false;
-    let mut indents: Vec<usize> = vec![0];
-    // The f-strings around the current position, each with its quote and the number of brackets open where its field began.
-    let mut formatted: Vec<(Quote, usize)> = Vec::new();
-    let mut line_start = true;
-    let mut i = 0;
-    while i < bytes.len() {
-        if line_start && chains.len() == 1 {
-            let width = bytes[i..]
-                .iter()
-                .take_while(|b| matches!(b, b' ' | b'\t'))
-                .count();
-            let next = bytes.get(i + width);
-            if !matches!(next, Some(b'\n' | b'\r' | b'#') | None) {
-                while indents.last().is_some_and(|w| *w > width) {
-                    indents.pop();
-                }
-                if indents.last() != Some(&width) {
-                    indents.push(width);
-                }
-                if indents.len() > limits::INDENTS {
-                    return fail(i, format!("blocks are nested more than {} deep", limits::INDENTS));
-                }
-            }
-        }
-        line_start = false;
-        let mut chain = None;
-        match bytes[i] {
-            b'#' => {
-                while i < bytes.len() && bytes[i] != b'\n' {
-                    i += 1;
-                }
-                continue;
-            }
-            b'\n' => {
-                line_start = true;
-                if chains.len() == 1 {
-                    chains[0] = Chain::default();
-                    total = Chain::default();
-                    after_operand = false;
-                }
-            }
-            b',' | b';' => {
-                if let Some(last) = chains.last_mut() {
-                    total.within -= last.within;
-                    total.after -= last.after;
-                    *last = Chain::default();
-                }
-                after_operand = false;
-            }
-            b'(' | b'[' | b'{' => {
-                chain = Some(after_operand);
-                chains.push(Chain::default());
-                if chains.len() > limits::BRACKETS {
-                    return fail(
-                        i,
-                        format!("brackets are nested more than {} deep", limits::BRACKETS),
-                    );
-                }
-            }
-            b')' | b']' | b'}' if chains.len() > 1 => {
-                let ended = chains.pop().unwrap_or_default();
-                total.within -= ended.within;
-                total.after -= ended.after;
-                after_operand = true;
-                if let Some((quote, _)) =
-                    formatted.pop_if(|(_, open)| bytes[i] == b'}' && *open == chains.len())
-                {
-                    // A field has ended: the text after it.
-                    i = skip_formatted(bytes, i + 1, quote, &mut formatted, chains.len());
-                    continue;
-                }
-            }
-            quote @ (b'"' | b'\'') => {
-                let mut prefix = i;
-                while prefix > 0 && bytes[prefix - 1].is_ascii_alphabetic() && i - prefix < 2 {
-                    prefix -= 1;
-                }
-                let letters = &bytes[prefix..i];
-                after_operand = true;
-                i = match letters.iter().any(|b| matches!(b, b'f' | b'F' | b't' | b'T')) {
-                    true => {
-                        let quote = Quote {
-                            mark: quote,
-                            triple: bytes[i..].starts_with(&[quote; 3]),
-                        };
-                        let start = i + if quote.triple { 3 } else { 1 };
-                        skip_formatted(bytes, start, quote, &mut formatted, chains.len())
-                    }
-                    false => skip_string(bytes, i, quote),
-                };
-                continue;
-            }
-            b'.' | b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'~' | b'<' | b'>' | b'='
-            | b'@' | b':' => {
-                chain = Some(after_operand && !matches!(bytes[i], b'~' | b':'));
-                // `//`, `<<`, `>>`, `==`, `<=`: one operator. `**` is read by recursion.
-                let next = bytes.get(i + 1);
-                if next == Some(&b'=') || (next == Some(&bytes[i]) && matches!(bytes[i], b'/' | b'<' | b'>'))
-                {
-                    i += 1;
-                }
-            }
-            c if c.is_ascii_digit() => after_operand = true,
-            c if c.is_ascii_alphabetic() => {
-                let start = i;
-                while i < bytes.len() && (bytes[i].is_ascii_alphanumeric() || bytes[i] == b'_') {
-                    i += 1;
-                }
-                match &bytes[start..i] {
-                    b"not" | b"lambda" | b"if" | b"await" | b"for" => chain = Some(false),
-                    // The parser makes one list of them.
-                    b"and" | b"or" | b"in" | b"is" => chain = Some(true),
-                    b"else" | b"return" | b"yield" | b"assert" => {
-                        after_operand = false;
-                        continue;
-                    }
-                    _ => {
-                        after_operand = true;
-                        continue;
-                    }
-                }
-                i -= 1;
-            }
-            _ => {}
-        }
-        if let Some(is_after) = chain {
-            // An opening bracket belongs to the chain around it: `f()()()`.
-            let at = chains.len() - 1 - matches!(bytes[i], b'(' | b'[' | b'{') as usize;
-            for count in [&mut total, &mut chains[at]] {
-                match is_after {
-                    true => count.after += 1,
-                    false => count.within += 1,
-                }
-            }
-            is_deep |= total.within + total.after > limits::CHAIN || chains.len() > limits::FEW_BRACKETS;
-            let exceeded = match () {
-                () if total.within > limits::CHAIN => Some(limits::CHAIN),
-                () if total.after > limits::LONG_CHAIN => Some(limits::LONG_CHAIN),
-                () => None,
-            };
-            if let Some(most) = exceeded {
-                return fail(i, format!("an expression chains more than {most} operators"));
-            }
-            after_operand = false;
-        }
-        i += 1;
-    }
-    Ok(is_deep)
-}
-
-/// What ends a string.
-#[derive(Clone, Copy)]
-struct Quote {
-    mark: u8,
-    triple: bool,
-}
-
-/// The position where the text of an f-string that goes on at `i` ends: after its closing quote, or at the bracket that
-/// opens a field, which is code and is recorded in `formatted` with the number of open brackets.
-fn skip_formatted(
-    bytes: &[u8],
-    mut i: usize,
-    quote: Quote,
-    formatted: &mut Vec<(Quote, usize)>,
-    open: usize,
-) -> usize {
-    while i < bytes.len() {
-        match bytes[i] {
-            b'\\' => i += 1,
-            b'{' if bytes.get(i + 1) == Some(&b'{') => i += 1,
-            b'{' => {
-                formatted.push((quote, open));
-                return i;
-            }
-            b'\n' if !quote.triple => return i,
-            c if c == quote.mark && !quote.triple => return i + 1,
-            c if c == quote.mark && bytes[i..].starts_with(&[quote.mark; 3]) => return i + 3,
-            _ => {}
-        }
-        i += 1;
-    }
-    bytes.len()
-}
-
-/// The position after the string that starts at `i`.
-fn skip_string(bytes: &[u8], i: usize, quote: u8) -> usize {
-    let triple = bytes[i..].starts_with(&[quote; 3]);
-    let mut j = i + if triple { 3 } else { 1 };
-    while j < bytes.len() {
-        match bytes[j] {
-            b'\\' => j += 1,
-            b'\n' if !triple => return j,
-            c if c == quote && !triple => return j + 1,
-            c if c == quote && bytes[j..].starts_with(&[quote; 3]) => return j + 3,
-            _ => {}
-        }
-        j += 1;
-    }
-    bytes.len()
-}
-
 #[cfg(test)]
 mod tests {
+    use tirx_python::Limits;
+
     use super::*;
     use crate::source::SourceMap;
 
@@ -520,19 +312,17 @@ mod tests {
 
     #[test]
     fn what_is_just_within_the_limits_parses_and_drops() {
-        let chain = format!("x = 1{}", " + 1".repeat(limits::CHAIN - 5));
-        let long = format!("x = 1{}", " + a[i]".repeat(limits::LONG_CHAIN / 2 - 5));
-        let within = format!("x = {}1", "not ".repeat(limits::CHAIN - 5));
-        let brackets = format!(
-            "x = {}1{}",
-            "(".repeat(limits::BRACKETS - 5),
-            ")".repeat(limits::BRACKETS - 5)
-        );
+        let (nesting, levels) = (limits::PYTHON.nesting as usize, limits::PYTHON.levels as usize);
         for case in [
-            chain,
-            long,
-            within,
-            brackets,
+            format!("x = 1{}", " + 1".repeat(levels - 5)),
+            format!("x = 1{}", " + a[i]".repeat(levels - 5)),
+            format!("x = a{}", ".b".repeat(levels - 5)),
+            format!("x = {}1", "not ".repeat(nesting - 5)),
+            format!("x = 1{}", " if a else 1".repeat(nesting / 2 - 5)),
+            format!("x = {}1{}", "(".repeat(nesting - 5), ")".repeat(nesting - 5)),
+            format!("x = 1{}", " + 1".repeat(Limits::STACK.levels as usize - 5)),
+            format!("x = {}1{}", "(".repeat(50), ")".repeat(50)),
+            format!("if a:\n  b\n{}", "elif a:\n  b\n".repeat(20_000)),
             format!("x = [{}]", "1, ".repeat(100_000)),
         ] {
             let run = std::thread::Builder::new()

@@ -5,20 +5,15 @@
 //! has. Some spellings are in both, with the same operands but not always with the same meaning
 //! (`T.ptx.barrier.cluster.arrive()` is `.aligned` in 0.26), so that the release of a file is found before it runs.
 
-use ruff_python_ast as ast;
-use ruff_python_ast::visitor::{Visitor, walk_expr};
-use ruff_text_size::{Ranged, TextRange};
+use tirx_python as ast;
+use tirx_python::visitor::{Visitor, walk_expr};
+use tirx_python::{Ranged, TextRange};
 
 use super::lang;
 use super::parse::span_of;
 use crate::diagnostic::Diagnostic;
 use crate::intrin::mnemonic::{Lookup, lookup::unescape};
 use crate::source::FileId;
-
-/// The walk continues on another stack where fewer bytes than these are left.
-const RED_ZONE: usize = 64 << 10;
-/// How large that stack is.
-const STACK_PART: usize = 1 << 20;
 
 /// A release of TVM whose language a file is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,8 +190,7 @@ impl<'a> Visitor<'a> for Evidence {
             }
             _ => {}
         }
-        // A chain of operators is as deep as it is long.
-        stacker::maybe_grow(RED_ZONE, STACK_PART, || walk_expr(self, e));
+        walk_expr(self, e);
     }
 }
 

@@ -365,7 +365,7 @@ fn sum(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
         // `0 + x` of a run-time x is x, as in TVM.
         total = match (&total, &item) {
             (Value::Int(0), Value::Expr(_)) => item,
-            _ => interp.binary(ruff_python_ast::Operator::Add, &total, &item, span)?,
+            _ => interp.binary(tirx_python::Operator::Add, &total, &item, span)?,
         };
         if let Value::Expr(e) = &total {
             interp.check_expr(e, span)?;
@@ -479,8 +479,8 @@ fn round_int(n: i128, digits: u32) -> i128 {
 
 fn divmod(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
     let [(a, _), (b, _)] = args.exactly("divmod", ["a", "b"], span)?;
-    let q = interp.binary(ruff_python_ast::Operator::FloorDiv, &a, &b, span)?;
-    let r = interp.binary(ruff_python_ast::Operator::Mod, &a, &b, span)?;
+    let q = interp.binary(tirx_python::Operator::FloorDiv, &a, &b, span)?;
+    let r = interp.binary(tirx_python::Operator::Mod, &a, &b, span)?;
     Ok(Value::tuple(vec![q, r]))
 }
 
@@ -515,7 +515,7 @@ fn pow(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
         }
         return Ok(Value::Int(super::ops::floor_mod(result, m)));
     }
-    interp.binary(ruff_python_ast::Operator::Pow, base, exp, span)
+    interp.binary(tirx_python::Operator::Pow, base, exp, span)
 }
 
 fn isinstance(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {

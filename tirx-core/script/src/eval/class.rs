@@ -4,8 +4,8 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use ruff_python_ast as ast;
 use rustc_hash::FxHashMap;
+use tirx_python as ast;
 
 use super::value::{
     Class, ClassKind, DataClass, Field, Function, FunctionMode, Instance, Method, Object, Value,

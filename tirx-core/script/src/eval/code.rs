@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
-use ruff_python_ast::{self as ast, name::Name};
-use ruff_text_size::Ranged;
 use rustc_hash::FxHashSet;
+use tirx_python::Ranged;
+use tirx_python::visitor::{Visitor, walk_expr, walk_stmt};
+use tirx_python::{self as ast, Name};
 
 use super::Interpreter;
 use super::value::{Code, CodeBody, Parameter, ParameterKind};
@@ -179,7 +179,7 @@ impl Names {
             assigned.remove(name);
         }
         if let Some(node) = node {
-            assigned.extend(node.iter().map(|p| p.name().id.clone()));
+            assigned.extend(node.iter().map(|p| p.name.id.clone()));
         }
         assigned
     }

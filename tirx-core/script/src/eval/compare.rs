@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use ruff_python_ast::CmpOp;
+use tirx_python::CmpOp;
 
 use super::dict::{self, Set};
 use super::ops::as_float;

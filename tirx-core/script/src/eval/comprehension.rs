@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use ruff_python_ast::{self as ast};
+use tirx_python::{self as ast};
 
 use super::scope::ScopeKind;
 use super::value::Value;
@@ -35,10 +35,7 @@ impl Interpreter {
     pub(super) fn eval_dict_comprehension(&mut self, e: &ast::ExprDictComp, span: Span) -> Result<Value> {
         let mut dict = dict::Dict::default();
         self.comprehend(&e.generators, true, span, &mut |interp| {
-            let Some(key_expr) = &e.key else {
-                return error(span, "** in a comprehension is not supported");
-            };
-            let name = interp.eval(key_expr)?;
+            let name = interp.eval(&e.key)?;
             let value = interp.eval(&e.value)?;
             let key = interp.key_of(&name, span)?;
             dict.insert(key, name, value);

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use ruff_python_ast::Operator;
+use tirx_python::Operator;
 
 use super::value::{Class, ClassKind, Instance, Object, Value};
 use super::{Args, Interpreter};

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ruff_python_ast::{self as ast, BoolOp, CmpOp, UnaryOp};
-use ruff_text_size::{Ranged, TextRange};
+use tirx_python::{self as ast, BoolOp, CmpOp, UnaryOp};
+use tirx_python::{Ranged, TextRange};
 
 use super::scope::ScopeKind;
 use super::value::{Function, FunctionMode, Slice, Value};
@@ -141,8 +141,6 @@ impl Interpreter {
             ast::Expr::BytesLiteral(_) => {
                 self.unavailable("bytes literals are not supported in kernel files", span)
             }
-            ast::Expr::TString(_) => error(span, "template strings are not supported in kernel files"),
-            ast::Expr::IpyEscapeCommand(_) => error(span, "IPython commands are not Python"),
         }
     }
 
@@ -189,23 +187,22 @@ impl Interpreter {
         let value = e.value.to_str();
         let parsed = match source.find(value) {
             Some(at) => {
-                let start = ruff_text_size::TextSize::new(span.start + at as u32);
-                let len = ruff_text_size::TextSize::new(value.len() as u32);
-                ruff_python_parser::parse_expression_range(&text, TextRange::at(start, len))
+                let start = tirx_python::TextSize::new(span.start + at as u32);
+                let len = tirx_python::TextSize::new(value.len() as u32);
+                ast::parse_expression(&text, TextRange::at(start, len), super::limits::PYTHON)
             }
             None => return error(span, "an expression in a string cannot have escapes"),
         };
         match parsed {
             Ok(parsed) => {
-                let module = parsed.into_syntax();
                 let outside = std::mem::replace(&mut self.in_text, true);
-                let value = self.eval(&module.body);
+                let value = self.eval(&parsed);
                 self.in_text = outside;
                 value
             }
             Err(e) => error(
-                span_of(self.file, e.location),
-                format!("syntax error in this string: {}", e.error),
+                span_of(self.file, e.range),
+                format!("syntax error in this string: {e}"),
             ),
         }
     }

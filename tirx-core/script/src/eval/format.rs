@@ -1,6 +1,6 @@
 //! Conversion of values to text: `str`, `repr`, format specifications of f-strings, `%`.
 
-use ruff_python_ast as ast;
+use tirx_python as ast;
 
 use super::value::{ClassKind, Value};
 use super::{Args, Interpreter};
@@ -180,7 +180,7 @@ impl Interpreter {
                     let value = self.eval(&i.expression)?;
                     if let Some(debug) = &i.debug_text {
                         out.push_str(debug.leading());
-                        out.push_str(&self.text_of(ruff_text_size::Ranged::range(&*i.expression)));
+                        out.push_str(&self.text_of(tirx_python::Ranged::range(&*i.expression)));
                         out.push_str(debug.trailing());
                     }
                     let debug_repr = i.debug_text.is_some() && i.format_spec.is_none();

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use ruff_python_ast::Operator;
+use tirx_python::Operator;
 
 use super::class::{Descriptor, DescriptorKind};
 use super::value::{Iter, Value};
@@ -196,7 +196,7 @@ fn call_itertools(interp: &mut Interpreter, name: &'static str, mut args: Args, 
 
 /// `operator.name`.
 pub(super) fn operator(name: &'static str) -> Value {
-    use ruff_python_ast::{CmpOp, UnaryOp};
+    use tirx_python::{CmpOp, UnaryOp};
     if matches!(name, "itemgetter" | "attrgetter") {
         return Value::builtin(format!("operator.{name}"), move |_, args, _| {
             let keys: Vec<Value> = args.positional.into_iter().map(|a| a.0).collect();

@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use ruff_python_ast::{self as ast, name::Name};
+use tirx_python::{self as ast, Name};
 
 use super::generator_steps::{Step, StepBuilder, Steps, TryStep};
 use super::iter::{Iter, Resume};

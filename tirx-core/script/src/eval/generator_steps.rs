@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use ruff_python_ast::visitor::transformer::{Transformer, walk_expr};
-use ruff_python_ast::{self as ast, name::Name};
-use ruff_text_size::{Ranged, TextRange};
+use tirx_python::visitor::transformer::{Transformer, walk_expr};
+use tirx_python::{self as ast, Name};
+use tirx_python::{Ranged, TextRange};
 
 /// A part of a generator's body.
 pub(super) enum Step {
@@ -108,7 +108,6 @@ impl StepBuilder {
                     ast::Expr::BooleanLiteral(ast::ExprBooleanLiteral {
                         range: s.range,
                         value: true,
-                        node_index: Default::default(),
                     }),
                     body,
                     Rc::new([]),
@@ -196,7 +195,6 @@ impl Transformer for StepBuilder {
             range,
             id: name,
             ctx: ast::ExprContext::Load,
-            node_index: Default::default(),
         });
     }
 }

@@ -5,8 +5,8 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use ruff_python_ast as ast;
-use ruff_python_ast::visitor::{Visitor, walk_stmt};
+use tirx_python as ast;
+use tirx_python::visitor::{Visitor, walk_stmt};
 
 use super::constant::{ConstValue, to_value};
 use super::decorators::ModuleValue;
@@ -137,7 +137,7 @@ impl Interpreter {
 /// The names that a statement assigns, and whether it may leave its enclosing body.
 #[derive(Default)]
 struct Written {
-    names: Vec<ast::name::Name>,
+    names: Vec<ast::Name>,
     leaves: bool,
     /// Loops around the visited statement.
     loops: usize,

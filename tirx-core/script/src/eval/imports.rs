@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use ruff_python_ast as ast;
+use tirx_python as ast;
 
 use super::value::{Module, Value};
 use super::{Interpreter, Mode, Scope, ScopeKind, modules, suggest};

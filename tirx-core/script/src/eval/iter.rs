@@ -118,7 +118,7 @@ impl Interpreter {
             }
             Source::Count(next, step) => {
                 let item = next.clone();
-                *next = interp.binary(ruff_python_ast::Operator::Add, &item, step, span)?;
+                *next = interp.binary(tirx_python::Operator::Add, &item, step, span)?;
                 Ok(Some(item))
             }
             Source::Native(next) => next(interp, span),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ruff_python_ast::{self as ast, name::Name};
 use rustc_hash::FxHashMap;
+use tirx_python::{self as ast, Name};
 
 use super::builder::FunctionBuilder;
 use super::value::{Annotation, Kernel, Parameter, ParameterKind, Value};

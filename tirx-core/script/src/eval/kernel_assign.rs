@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use ruff_python_ast as ast;
+use tirx_python as ast;
 
 use super::stmt::Flow;
 use super::value::{Annotation, Value};
@@ -102,7 +102,7 @@ impl Interpreter {
     }
 
     /// A name of the IR (a binding, an index, a parameter, a buffer) keeps its meaning to the end of its block.
-    fn check_rebound(&mut self, name: &ast::name::Name, value: Option<&Value>, span: Span) -> Result<()> {
+    fn check_rebound(&mut self, name: &ast::Name, value: Option<&Value>, span: Span) -> Result<()> {
         let Some(before) = self.scope.get_own(name) else {
             return Ok(());
         };

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ruff_python_ast as ast;
-use ruff_text_size::Ranged;
+use tirx_python as ast;
+use tirx_python::Ranged;
 
 use super::expr::target_names;
 use super::kernel_with::close_loops;

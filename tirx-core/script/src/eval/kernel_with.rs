@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use ruff_python_ast as ast;
+use tirx_python as ast;
 
 use super::stmt::Flow;
 use super::value::{Frame, Value};

@@ -35,18 +35,13 @@ pub const ITEMS: usize = limit(4 << 20, 1 << 16) as usize;
 pub const OBJECTS: usize = limit(300_000, 20_000) as usize;
 /// Bits of an integer of compile-time Python without its sign: that of [`Value::Int`](super::Value::Int).
 pub const INTEGER_BITS: u64 = 127;
-/// Open brackets within brackets.
-pub const BRACKETS: usize = limit(1000, 100) as usize;
-/// Open brackets that the parser reads on the stack of the caller.
-pub const FEW_BRACKETS: usize = 100;
-/// Blocks within blocks of the text.
-pub const INDENTS: usize = 60;
-/// Operators in one chain that the parser reads one within the other (`not not a`, `a if b else c if d else e`), brackets
-/// around it included.
-pub const CHAIN: usize = 2000;
-/// Operators in one chain that it reads one after the other: `a + b + c`, `a.b.c`, `a[b][c]`.
-pub const LONG_CHAIN: usize = limit(50_000, 2_000) as usize;
-/// Stack of the parser: a level of the syntax tree takes about 600 bytes when it is freed.
+/// Of the syntax tree.
+pub const PYTHON: tirx_python::Limits = tirx_python::Limits {
+    nesting: limit(2_000, 200) as u32,
+    levels: limit(50_000, 2_000) as u32,
+    blocks: 60,
+};
+/// Stack of the parser for what goes beyond [`tirx_python::Limits::STACK`].
 pub const PARSER_STACK: usize = 256 << 20;
 
 impl Interpreter {

@@ -3,7 +3,7 @@
 //! Each lint has a name, and `# tirx: allow(name)` on its line, on the line before it or at the head of the file turns
 //! it off.
 
-use ruff_python_ast as ast;
+use tirx_python as ast;
 
 use super::Interpreter;
 use super::value::Value;

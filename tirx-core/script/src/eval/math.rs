@@ -1,6 +1,6 @@
 //! Python's `math`: a row for each function.
 
-use ruff_python_ast::Operator;
+use tirx_python::Operator;
 
 use super::numerics::{
     combinations, erf, erfc, exact_sum, gcd, ieee_remainder, lcm, mantissa_and_exponent, next_after, scale,

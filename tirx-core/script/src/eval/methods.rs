@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use ruff_python_ast::Operator;
+use tirx_python::Operator;
 
 use super::dict::Set;
 use super::ops::set_operation;

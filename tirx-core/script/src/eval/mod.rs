@@ -86,9 +86,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-use ruff_python_ast::{self as ast, name::Name};
-use ruff_text_size::TextRange;
 use rustc_hash::{FxHashMap, FxHashSet};
+use tirx_python::TextRange;
+use tirx_python::{self as ast, Name};
 
 pub use args::{Args, Param, count, keyword, optional, quoted, required};
 pub use builder::{FunctionBuilder, Wrap};

@@ -1,6 +1,6 @@
 //! The value of a name, and the error for a name that nothing defines.
 
-use ruff_python_ast::{self as ast};
+use tirx_python::{self as ast};
 
 use super::builtins::Builtins;
 use super::scope::ScopeKind;
@@ -34,7 +34,7 @@ const INDEX_NAMES: &[(&[&str], &str)] = &[
 
 impl Interpreter {
     /// A name.
-    pub(super) fn eval_name(&mut self, name: &ast::name::Name, span: Span) -> Result<Value> {
+    pub(super) fn eval_name(&mut self, name: &ast::Name, span: Span) -> Result<Value> {
         match self.lookup(name, span)? {
             Some(Value::Object(o))
                 if o.type_name() == "layout axis"
@@ -66,7 +66,7 @@ impl Interpreter {
     }
 
     /// The value of a name: scopes, then Python's builtins, then the names every kernel file has.
-    pub(super) fn lookup(&mut self, name: &ast::name::Name, span: Span) -> Result<Option<Value>> {
+    pub(super) fn lookup(&mut self, name: &ast::Name, span: Span) -> Result<Option<Value>> {
         let mut scope = &self.scope;
         let mut first = true;
         loop {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use ruff_python_ast::{Operator, UnaryOp};
+use tirx_python::{Operator, UnaryOp};
 
 use super::dict::{self, Dict, Set};
 use super::expr::at;

@@ -4,8 +4,8 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use ruff_python_ast as ast;
-use ruff_text_size::Ranged;
+use tirx_python as ast;
+use tirx_python::Ranged;
 
 use super::value::{Class, ClassKind, DataClass, Field, Instance, Object, Value};
 use super::{Args, Interpreter, keyword, required};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use ruff_python_ast::name::Name;
+use tirx_python::Name;
 
 use super::Value;
 use super::value::Code;

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use ruff_python_ast as ast;
-use ruff_text_size::Ranged;
+use tirx_python as ast;
+use tirx_python::Ranged;
 
 use super::value::{FunctionMode, Value};
 use super::{Args, Interpreter, LoopKind, Mode, ScopeKind};
@@ -174,7 +174,6 @@ impl Interpreter {
                 self.unavailable("\"match\" is not supported in kernel files; use if/elif", span)
             }
             ast::Stmt::TypeAlias(_) => error(span, "\"type\" statements are not supported in kernel files"),
-            ast::Stmt::IpyEscapeCommand(_) => error(span, "IPython commands are not Python"),
             _ => error(span, "this statement is not supported here"),
         }
     }
@@ -281,7 +280,7 @@ impl Interpreter {
     }
 
     /// Sets a name in the scope it belongs to.
-    pub(super) fn assign_name(&mut self, name: &ast::name::Name, value: Value) {
+    pub(super) fn assign_name(&mut self, name: &ast::Name, value: Value) {
         if let Value::Buffer(b) = &value {
             self.fresh_scalars.remove(&b.id());
         }

@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ruff_python_ast as ast;
 use rustc_hash::FxHashMap;
+use tirx_python as ast;
 
 use super::dict::{Dict, Set};
 pub use super::iter::Iter;
@@ -210,11 +210,11 @@ pub struct Code {
     /// Its body.
     pub body: CodeBody,
     /// Names that the body assigns (without `global` and `nonlocal` ones).
-    pub locals: rustc_hash::FxHashSet<ast::name::Name>,
+    pub locals: rustc_hash::FxHashSet<ast::Name>,
     /// Names declared `global`.
-    pub globals: Vec<ast::name::Name>,
+    pub globals: Vec<ast::Name>,
     /// Names declared `nonlocal`.
-    pub nonlocals: Vec<ast::name::Name>,
+    pub nonlocals: Vec<ast::Name>,
     /// Whether the body has a `yield`.
     pub is_generator: bool,
     /// The definition's first line.
@@ -248,7 +248,7 @@ impl CodeBody {
 /// A parameter.
 pub struct Parameter {
     /// Its name.
-    pub name: ast::name::Name,
+    pub name: ast::Name,
     /// How arguments reach it.
     pub kind: ParameterKind,
     /// Whether it has a default.

@@ -2,17 +2,12 @@
 
 use std::ops::Range;
 
-use ruff_python_ast as ast;
-use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
-use ruff_text_size::{Ranged, TextRange};
+use tirx_python as ast;
+use tirx_python::visitor::{Visitor, walk_expr, walk_stmt};
+use tirx_python::{Ranged, TextRange};
 
 use crate::lang;
 use crate::release::ptx_path;
-
-/// The walk continues on another stack where fewer bytes than these are left.
-const RED_ZONE: usize = 64 << 10;
-/// How large that stack is.
-const STACK_PART: usize = 1 << 20;
 
 /// A call of a function of PTX.
 pub(super) struct OldCall {
@@ -201,7 +196,7 @@ impl<'a> Calls<'a> {
 impl<'a> Visitor<'a> for Calls<'a> {
     fn visit_stmt(&mut self, stmt: &'a ast::Stmt) {
         let around = self.statement.replace(stmt);
-        stacker::maybe_grow(RED_ZONE, STACK_PART, || walk_stmt(self, stmt));
+        walk_stmt(self, stmt);
         self.statement = around;
     }
 
@@ -232,7 +227,6 @@ impl<'a> Visitor<'a> for Calls<'a> {
                 });
             }
         }
-        // A chain of operators is as deep as it is long.
-        stacker::maybe_grow(RED_ZONE, STACK_PART, || walk_expr(self, e));
+        walk_expr(self, e);
     }
 }

@@ -121,7 +121,7 @@ pub fn to_v27(text: &str, same: &mut dyn FnMut(&str) -> bool) -> Result<Fixed, D
     loop {
         let whole = format!("{BOTH}{}", fixed.text);
         let parsed = parse_file(FileId(0), &whole)?;
-        let found = calls::of(&parsed.module, &whole);
+        let found = parsed.walk(|module| calls::of(module, &whole));
         let Some(call) = found.into_iter().rfind(|call| call.call.start < end + BOTH.len()) else {
             break;
         };

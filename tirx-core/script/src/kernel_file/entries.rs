@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use ruff_python_ast as ast;
-use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
+use tirx_python as ast;
+use tirx_python::visitor::{Visitor, walk_expr, walk_stmt};
 
 use crate::eval::constant::{ConstValue, from_value};
 use crate::eval::{FunctionMode, Interpreter, Kernel, ParameterKind, ParameterRole, Scope, Value, held};

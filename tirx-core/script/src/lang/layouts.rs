@@ -4,7 +4,7 @@ use std::any::Any;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ruff_python_ast::Operator;
+use tirx_python::Operator;
 
 use super::super::eval::{Args, Interpreter, Object, Param, Value, optional, required};
 use super::super::typing::{self, Arithmetic};

@@ -57,7 +57,7 @@ mod waits;
 #[cfg(test)]
 mod tests;
 
-use ruff_python_ast::{BoolOp, CmpOp, Operator, UnaryOp};
+use tirx_python::{BoolOp, CmpOp, Operator, UnaryOp};
 
 pub use buffers::check_parameter;
 pub use convert::expr_type;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use ruff_python_ast::{BoolOp, CmpOp, Operator, UnaryOp};
+use tirx_python::{BoolOp, CmpOp, Operator, UnaryOp};
 
 use super::super::eval::{Interpreter, Value};
 use super::super::typing::{self, Arithmetic, Operand};
