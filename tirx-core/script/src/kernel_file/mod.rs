@@ -416,7 +416,7 @@ impl KernelFile {
     }
 
     /// Runs the module level, then `then`, on a stack that holds the deepest allowed evaluation. (Address space, not
-    /// memory: pages that are not touched cost nothing. The parser's own dependency `stacker` switches stacks.)
+    /// memory: pages that are not touched cost nothing.)
     fn run<R>(
         &self,
         wanted: Option<usize>,
