@@ -6,10 +6,10 @@ use ruff_python_ast as ruff;
 use tirx_python as ours;
 
 /// Where two trees differ first.
-pub type Difference = String;
+pub(crate) type Difference = String;
 
 /// Whether two parts of trees are the same.
-pub trait Same<R: ?Sized> {
+pub(crate) trait Same<R: ?Sized> {
     fn same(&self, other: &R) -> Result<(), Difference>;
 }
 
