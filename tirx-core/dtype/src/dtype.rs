@@ -4,54 +4,49 @@ use std::fmt;
 
 use crate::ElementType;
 
-/// The kind of an element; [`DType::bits`] says how wide it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(non_camel_case_types, missing_docs, reason = "the names are the dtypes' own")]
-pub enum TypeCode {
-    Int,
-    UInt,
-    Float,
-    BFloat,
-    Bool,
-    /// An opaque pointer.
-    Handle,
-    Float8_e3m4,
-    Float8_e4m3,
-    Float8_e4m3b11fnuz,
-    Float8_e4m3fn,
-    Float8_e4m3fnuz,
-    Float8_e5m2,
-    Float8_e5m2fnuz,
-    Float8_e8m0fnu,
-    Float6_e2m3fn,
-    Float6_e3m2fn,
-    Float4_e2m1fn,
+/// The kinds of elements in the order in which images number them, each with DLPack's number.
+macro_rules! type_codes {
+    ($($(#[$doc:meta])* $name:ident = $dlpack:literal,)*) => {
+        /// The kind of an element; [`DType::bits`] says how wide it is.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(non_camel_case_types, missing_docs, reason = "the names are the dtypes' own")]
+        pub enum TypeCode {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl TypeCode {
+            /// Every kind, in the order in which images number them.
+            pub const ALL: &[TypeCode] = &[$(TypeCode::$name),*];
+
+            /// DLPack's number.
+            pub const fn dlpack(self) -> u8 {
+                match self {
+                    $(TypeCode::$name => $dlpack,)*
+                }
+            }
+        }
+    };
 }
 
-impl TypeCode {
-    /// Every kind, in the order in which images number them.
-    pub const ALL: [TypeCode; 17] = {
-        use TypeCode::*;
-        [
-            Int,
-            UInt,
-            Float,
-            BFloat,
-            Bool,
-            Handle,
-            Float8_e3m4,
-            Float8_e4m3,
-            Float8_e4m3b11fnuz,
-            Float8_e4m3fn,
-            Float8_e4m3fnuz,
-            Float8_e5m2,
-            Float8_e5m2fnuz,
-            Float8_e8m0fnu,
-            Float6_e2m3fn,
-            Float6_e3m2fn,
-            Float4_e2m1fn,
-        ]
-    };
+type_codes! {
+    Int = 0,
+    UInt = 1,
+    Float = 2,
+    BFloat = 4,
+    Bool = 6,
+    /// An opaque pointer.
+    Handle = 3,
+    Float8_e3m4 = 7,
+    Float8_e4m3 = 8,
+    Float8_e4m3b11fnuz = 9,
+    Float8_e4m3fn = 10,
+    Float8_e4m3fnuz = 11,
+    Float8_e5m2 = 12,
+    Float8_e5m2fnuz = 13,
+    Float8_e8m0fnu = 14,
+    Float6_e2m3fn = 15,
+    Float6_e3m2fn = 16,
+    Float4_e2m1fn = 17,
 }
 
 /// An element type and a lane count.

@@ -95,24 +95,5 @@ pub const DEVICE_CUDA: i128 = 2;
 
 /// DLPack's code of a dtype's elements.
 pub fn dlpack_code(dtype: DType) -> u8 {
-    use crate::ir::TypeCode::*;
-    match dtype.code {
-        Int => 0,
-        UInt => 1,
-        Float => 2,
-        Handle => 3,
-        BFloat => 4,
-        Bool => 6,
-        Float8_e3m4 => 7,
-        Float8_e4m3 => 8,
-        Float8_e4m3b11fnuz => 9,
-        Float8_e4m3fn => 10,
-        Float8_e4m3fnuz => 11,
-        Float8_e5m2 => 12,
-        Float8_e5m2fnuz => 13,
-        Float8_e8m0fnu => 14,
-        Float6_e2m3fn => 15,
-        Float6_e3m2fn => 16,
-        Float4_e2m1fn => 17,
-    }
+    dtype.code.dlpack()
 }

@@ -178,7 +178,7 @@ impl Encoder {
     }
 
     fn dtype_inline(&mut self, dtype: DType) {
-        self.byte(number(&CODES, &dtype.code));
+        self.byte(number(CODES, &dtype.code));
         self.byte(dtype.bits);
         self.uint(u64::from(dtype.lanes));
     }

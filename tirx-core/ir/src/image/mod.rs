@@ -73,7 +73,7 @@ mod variants {
 
     pub(super) const ITERS: [IterKind; 3] = [IterKind::DataPar, IterKind::ThreadIndex, IterKind::CommReduce];
 
-    pub(super) const CODES: [TypeCode; 17] = TypeCode::ALL;
+    pub(super) const CODES: &[TypeCode] = TypeCode::ALL;
 
     pub(super) fn number<T: PartialEq>(list: &[T], item: &T) -> u8 {
         list.iter().position(|x| x == item).unwrap_or(list.len()) as u8
