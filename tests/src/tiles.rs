@@ -414,7 +414,7 @@ impl Builder {
             }
             this.barrier();
         };
-        match self.random.below(17) {
+        match self.random.below(22) {
             0 if x + y < limit => binary(self, format!("Tx.cta.add({d}, {s}, {t})"), &|x, y| x + y),
             1 if x + y < limit => binary(self, format!("Tx.cta.sub({d}, {s}, {t})"), &|x, y| x - y),
             2 if x * y < limit => binary(self, format!("Tx.cta.mul({d}, {s}, {t})"), &|x, y| x * y),
@@ -465,6 +465,91 @@ impl Builder {
                         _ => values.min().unwrap_or(0),
                     };
                     self.arrays[dst].values[place] = if negated { -value } else { value };
+                }
+                self.barrier();
+            }
+            // Functions of a constant, of which the value is exact.
+            16 if dtype.is_floating() => {
+                let (op, from, to) = *self.random.pick(&[
+                    ("sqrt", 4, 2),
+                    ("exp", 0, 1),
+                    ("exp2", 3, 8),
+                    ("log2", 8, 3),
+                    ("reciprocal", -1, -1),
+                    ("silu", 0, 0),
+                ]);
+                self.line(&format!("Tx.cta.memset({d}, T.{dtype}({from}.0))"));
+                self.barrier();
+                self.line(&format!("Tx.cta.{op}({d}, {d})"));
+                places.iter().for_each(|p| self.arrays[dst].values[*p] = to);
+                self.barrier();
+            }
+            17 if dtype.is_floating() => {
+                let sign = *self.random.pick(&[1, -1]);
+                let line = format!("Tx.cta.fdiv({d}, {s}, T.{dtype}({sign}.0))");
+                binary(self, line, &|x, _| x * sign);
+            }
+            18 => {
+                let others: Vec<usize> = (2..self.arrays.len())
+                    .filter(|i| self.arrays[*i].home == home && self.arrays[*i].largest() < limit)
+                    .collect();
+                if others.is_empty() {
+                    return;
+                }
+                let from = *self.random.pick(&others);
+                let (caller, text) = (self.caller(&[dst, from]), text(from, self));
+                self.line(&format!("{caller}cast({d}, {text})"));
+                for place in &places {
+                    self.arrays[dst].values[*place] = self.arrays[from].values[*place];
+                }
+                self.barrier();
+            }
+            // Two operations by one call, of which the second reduces what the first has left.
+            19 if part.columns > 1 && dst != a && x + y < limit => {
+                let caller = self.caller(&[dst, a, b]);
+                let first = Part { columns: 1, ..part };
+                let to = first.text(&self.arrays[a]);
+                let unary = dtype.is_floating() && self.random.chance(50);
+                let values: Vec<i64> = match unary {
+                    true => {
+                        self.line(&format!("Tx.cta.memset({t}, T.{dtype}(-1.0))"));
+                        self.barrier();
+                        places.iter().for_each(|p| self.arrays[b].values[*p] = -1);
+                        self.line(&format!(
+                            "{caller}unary_reduce({d}, {to}, {t}, \"reciprocal\", \"sum\", None, None, -1)"
+                        ));
+                        vec![-1; places.len()]
+                    }
+                    false => {
+                        self.line(&format!(
+                            "{caller}binary_reduce({d}, {to}, {s}, {t}, \"add\", \"max\", -1)"
+                        ));
+                        let sum = |p: &usize| self.arrays[a].values[*p] + self.arrays[b].values[*p];
+                        places.iter().map(sum).collect()
+                    }
+                };
+                for (place, value) in places.iter().zip(&values) {
+                    self.arrays[dst].values[*place] = *value;
+                }
+                for (place, row) in first
+                    .places(&self.arrays[a])
+                    .into_iter()
+                    .zip(values.chunks(part.columns))
+                {
+                    let most = row.iter().copied().max().unwrap_or(0);
+                    self.arrays[a].values[place] = if unary { row.iter().sum() } else { most };
+                }
+                self.barrier();
+            }
+            20 => {
+                let line = format!(
+                    "with Tx.cta.compose_op():\n        Tx.cta.maximum({d}, {s}, {t})\n        Tx.cta.minimum({d}, {d}, {scalar})"
+                );
+                self.line(&line);
+                let value = |p: &usize| self.arrays[a].values[*p].max(self.arrays[b].values[*p]).min(c);
+                let values: Vec<i64> = places.iter().map(value).collect();
+                for (place, value) in places.iter().zip(values) {
+                    self.arrays[dst].values[*place] = value;
                 }
                 self.barrier();
             }

@@ -3,12 +3,13 @@
 //! `TIRX_RANDOM_TILES=2000` sets how many, `TIRX_RANDOM_SEED=1` the first seed. With `TIRX_TVM_PYTHON=path`, a Python
 //! with TVM 0.26 must decline what is declined here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tirx_core::ir::IRModule;
-use tirx_core::transform::lower_tirx::{VariantInfo, explain, variants};
+use tirx_core::ir::{IRModule, Mutator, Stmt, StmtKind, TileCall};
+use tirx_core::source::Span;
+use tirx_core::transform::lower_tirx::{Decision, Outcome, VariantInfo, explain, variants};
 use tirx_core::transform::{Lowering, Options, PassContext, Target, lower};
 use tirx_tests::differential::tvm;
 use tirx_tests::machine::{self, Simulator};
@@ -69,6 +70,164 @@ fn random_tile_programs_compute_what_they_mean() {
         .for_each(|(reasons, count)| println!("{count}: {reasons}"));
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     assert!(ran * 10 > count * 6, "only {ran} of {count} programs ran");
+}
+
+/// What forcing a variant has shown.
+#[derive(Default)]
+struct Forced {
+    programs: usize,
+    calls: usize,
+    /// The plan of one of the calls.
+    plan: String,
+}
+
+/// Every variant that accepts a call leaves the same memory: each is forced in turn, at all calls of a program that it accepts.
+#[test]
+fn every_variant_that_accepts_a_call_leaves_the_same_memory() {
+    let count = number("TIRX_RANDOM_TILES", 100) / 2;
+    let first = number("TIRX_RANDOM_SEED", 1);
+    let (next, failures) = (AtomicU64::new(first), Mutex::new(Vec::new()));
+    let found: Mutex<BTreeMap<&str, Forced>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + count || failures.lock().unwrap().len() > 3 {
+                        break;
+                    }
+                    let program = tiles::generate(seed);
+                    let any = if seed % 3 == 0 { "sm_100a" } else { "sm_90a" };
+                    let arch = program.arch.unwrap_or(any);
+                    if let Err(message) = forced_in_turn(&program, arch, &found) {
+                        let failure = format!("seed {seed}: {message}\n{}", program.text);
+                        failures.lock().unwrap().push(failure);
+                    }
+                }
+            });
+        }
+    });
+    let (found, failures) = (found.into_inner().unwrap(), failures.into_inner().unwrap());
+    for (variant, forced) in &found {
+        let Forced {
+            programs,
+            calls,
+            plan,
+        } = forced;
+        println!("{variant}: {calls} calls of {programs} programs, such as {plan}");
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    let expected = ["fallback", "ragged"].iter();
+    let missing: Vec<_> = expected
+        .filter(|variant| !found.contains_key(**variant))
+        .collect();
+    assert!(
+        count < 20 || missing.is_empty(),
+        "no call accepts {missing:?} beside another variant"
+    );
+}
+
+/// Forces each variant that the calls of a program have beside the chosen one.
+fn forced_in_turn(
+    program: &tiles::TileProgram,
+    arch: &str,
+    found: &Mutex<BTreeMap<&'static str, Forced>>,
+) -> Result<(), String> {
+    let mut built = build("tiles.py", &program.text, &["program"], &Defines::new())?;
+    let (_, module) = built.pop().ok_or("no kernel")?;
+    let context = PassContext::new(Target::cuda(arch), &Options::default());
+    let chosen = explain(&module, &context);
+    let others = chosen.iter().flat_map(|decision| &decision.rows);
+    let others = others.filter(|(_, outcome)| *outcome != Outcome::Chosen);
+    let others: BTreeSet<&str> = others.map(|(variant, _)| *variant).collect();
+    for variant in others {
+        let has = |decision: &&Decision| {
+            let other = |(name, outcome): &(&str, Outcome)| *name == variant && *outcome != Outcome::Chosen;
+            decision.call.dispatch.is_none() && decision.rows.iter().any(other)
+        };
+        let mut calls: Vec<Span> = chosen.iter().filter(has).map(|decision| decision.span).collect();
+        // The calls that the variant declines keep the choice that they had.
+        let decisions = loop {
+            let decisions = explain(&forced(&module, variant, &calls), &context);
+            let accepted = |decision: &Decision| decision.rows.iter().any(|(_, o)| *o == Outcome::Chosen);
+            let declined: Vec<Span> = decisions
+                .iter()
+                .filter(|d| !accepted(d))
+                .map(|d| d.span)
+                .collect();
+            let before = calls.len();
+            calls.retain(|span| !declined.contains(span));
+            if calls.len() == before {
+                break decisions;
+            }
+        };
+        if calls.is_empty() {
+            continue;
+        }
+        let module = forced(&module, variant, &calls);
+        let sources = module.sources.clone();
+        let lowered = match lower(module, &mut Lowering::new(Target::cuda(arch))) {
+            Ok(lowered) => lowered,
+            // Another call of the program has no variant at all.
+            Err(error) if reasons(&error.render(&sources)).is_some() => continue,
+            Err(error) => return Err(format!("{variant}: {}", error.render(&sources))),
+        };
+        leaves_what_it_means(program, &lowered).map_err(|error| format!("{variant}: {error}"))?;
+        let plan = decisions.iter().find(|decision| calls.contains(&decision.span));
+        let plan = plan.map_or_else(String::new, |decision| {
+            let partition = decision.partition.map(|[rounds, threads, vector]| {
+                format!("{rounds} rounds of {threads} threads with {vector} elements each")
+            });
+            let lines: Vec<String> = partition.into_iter().chain(decision.lines.clone()).collect();
+            format!("{}: {}", decision.call.op.name(), lines.join("; "))
+        });
+        let mut found = found.lock().unwrap();
+        let known = found.entry(variant).or_default();
+        known.programs += 1;
+        known.calls += calls.len();
+        known.plan = plan;
+    }
+    Ok(())
+}
+
+/// A module with `dispatch=variant` at the calls at these places.
+fn forced(module: &IRModule, variant: &str, calls: &[Span]) -> IRModule {
+    struct Force<'a>(&'a str, &'a [Span]);
+    impl Mutator for Force<'_> {
+        fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+            match &stmt.kind {
+                StmtKind::Tile(call) if self.1.contains(&stmt.span) => {
+                    let dispatch = Some(self.0.into());
+                    let call = TileCall {
+                        dispatch,
+                        ..(**call).clone()
+                    };
+                    Stmt::new(StmtKind::Tile(Box::new(call)), stmt.span)
+                }
+                _ => self.walk_stmt(stmt),
+            }
+        }
+    }
+    let mut module = module.clone();
+    for (_, function) in &mut module.functions {
+        function.body = Force(variant, calls).stmt(&function.body);
+    }
+    module
+}
+
+/// Every tile primitive occurs in random programs.
+#[test]
+fn random_programs_call_every_primitive() {
+    let texts: Vec<String> = (1..600).map(|seed| tiles::generate(seed).text).collect();
+    let called = |op: &str| {
+        let calls = [".", ".cta.", ".warp.", ".wg."].map(|scope| format!("Tx{scope}{op}("));
+        texts
+            .iter()
+            .any(|text| calls.iter().any(|call| text.contains(call)))
+    };
+    let ops: BTreeSet<&str> = variants().into_iter().map(|variant| variant.op).collect();
+    let missing: Vec<&str> = ops.into_iter().filter(|op| !called(op)).collect();
+    assert!(missing.is_empty(), "no random program calls {missing:?}");
 }
 
 /// Primitives that TVM accepts and lowers wrongly: a part of our error, and of its IR.
@@ -159,10 +318,14 @@ fn lowered(program: &tiles::TileProgram, arch: &str, thorough: bool) -> Result<I
 }
 
 fn run(program: &tiles::TileProgram, arch: &str, thorough: bool) -> Result<(), String> {
-    let lowered = lowered(program, arch, thorough)?;
+    leaves_what_it_means(program, &lowered(program, arch, thorough)?)
+}
+
+/// Runs a lowered program and compares the memory that it leaves.
+fn leaves_what_it_means(program: &tiles::TileProgram, lowered: &IRModule) -> Result<(), String> {
     let found = machine::run(
         &mut Simulator::with_step_limit(20_000_000),
-        &lowered,
+        lowered,
         &program.arguments,
     )?;
     for (index, (found, expected)) in found.iter().zip(&program.expected).enumerate() {
