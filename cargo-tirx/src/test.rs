@@ -161,7 +161,6 @@ fn test_file(command: &Test, file: &Path, tally: &mut Tally) -> Result<()> {
 
 /// One run, by all its schedules; what is to be said of it.
 fn test(command: &Test, loaded: &Loaded, described: &Run) -> std::result::Result<String, String> {
-    let text = |error: tirx_build::Error| error.to_string();
     if let Some(entry) = loaded.file().entry(&described.kernel) {
         let required = entry.constexprs.iter().filter(|p| p.required);
         let missing = required.filter(|p| !described.values.contains_key(&p.name));
@@ -174,10 +173,20 @@ fn test(command: &Test, loaded: &Loaded, described: &Run) -> std::result::Result
             ));
         }
     }
+    let mut said = String::new();
+    for arch in described.archs(&command.arch) {
+        said = on(command, loaded, described, arch)?;
+    }
+    Ok(said)
+}
+
+/// The same as one GPU.
+fn on(command: &Test, loaded: &Loaded, described: &Run, arch: &str) -> std::result::Result<String, String> {
+    let text = |error: tirx_build::Error| error.to_string();
     let module = loaded
         .build(Some(&described.kernel), &described.values)
         .map_err(text)?;
-    let settings = Settings::new(command.arch.as_str());
+    let settings = Settings::new(arch);
     let lowered = run_passes(module, &settings, None, &mut |_| {}).map_err(text)?;
     if let Some(most) = command.all_schedules {
         let explored = described.explore(&lowered, most)?;

@@ -22,7 +22,7 @@
 //! | `# test: cuda sm_90a` | the CUDA text is that of `NAME.sm_90a.cu`; nvcc takes it, where there is one |
 //! | `# test: target sm_100a` | the kernels are lowered and run for this GPU, not for sm_90a |
 //! | `# test: compile sm_100a` | nvcc takes the CUDA text, where there is one |
-//! | `# sim: KERNEL` | the simulator leaves what the lines below say, by expressions ([`expressions`]); anywhere in the file |
+//! | `# sim: KERNEL` | the simulator leaves what the lines below say, by expressions ([`expressions`]); anywhere in the file; `KERNEL on sm_90a, sm_100a` runs it as each of these GPUs |
 //! | `# test: sim` | the simulator leaves what `NAME.sim.txt` says ([`runs`]), for values that no expression gives |
 //! | `# variant: NAME of KERNEL` | a kernel like another one, but for the changes in the lines below ([`variants`]) |
 //! | `# error: text` | building or lowering fails, and the rendered message holds the text (one line each) |

@@ -158,7 +158,12 @@ fn check(case: &Case) -> Result<usize, String> {
         let lowered = stages(module, &case.arch, &mut |_, _| Ok(()))?;
         cuda::emit(&lowered).map_err(|e| format!("{entry}: {e}"))?;
         for run in runs.iter().filter(|run| run.kernel == *entry) {
-            run.simulate(&lowered)?;
+            for arch in run.archs(&case.arch) {
+                match arch == case.arch {
+                    true => run.simulate(&lowered)?,
+                    false => run.simulate(&stages(module, arch, &mut |_, _| Ok(()))?)?,
+                }
+            }
         }
     }
     match runs

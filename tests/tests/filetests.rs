@@ -1,5 +1,6 @@
 //! Runs the files of `kernels/`; their directives are documented at the top of `tests/src/lib.rs`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -57,9 +58,15 @@ fn one_kernel(case: &Case, kernel: &str) -> Result<(), String> {
             false => Ok(()),
         };
     }
-    let lowered = stages(&module, &case.arch, &mut |_, _| Ok(()))?;
+    let mut lowered = BTreeMap::new();
     for run in runs {
-        run.simulate(&lowered)?;
+        for arch in run.archs(&case.arch) {
+            if !lowered.contains_key(arch) {
+                lowered.insert(arch, stages(&module, arch, &mut |_, _| Ok(()))?);
+            }
+            run.simulate(&lowered[arch])
+                .map_err(|error| format!("{arch}: {error}"))?;
+        }
     }
     Ok(())
 }

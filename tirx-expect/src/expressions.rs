@@ -9,6 +9,8 @@
 //! def scale(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), s: T.float32): …
 //! ```
 //!
+//! `# sim: scale on sm_90a, sm_100a` lowers and runs the kernel for each of these GPUs.
+//!
 //! A kernel with compile-time parameters gets their values in parentheses, `# sim: scale(N=64)`; expressions and shapes see
 //! them. The lines stand at the beginning of a line anywhere in the file. A tensor has a dtype, a shape and the expression of
 //! an element, a scalar has its value; arguments are in the kernel's order. `i`, `j`, `k`, `l`, `m`, `n` are an element's
@@ -37,6 +39,8 @@ struct Described<'a> {
     kernel: &'a str,
     /// The names and values in parentheses.
     values: Vec<(&'a str, &'a str)>,
+    /// The GPUs behind `on`.
+    archs: Vec<&'a str>,
     /// The line of the file, from 1.
     line: usize,
     lines: Vec<&'a str>,
@@ -77,6 +81,7 @@ pub fn read_with(name: &str, text: &str, imports: &dyn Imports) -> Result<Vec<Ru
     };
     for (number, (run, described)) in runs.iter_mut().zip(&described).enumerate() {
         run.line = described.line;
+        run.archs = described.archs.iter().map(ToString::to_string).collect();
         for (at, (name, value)) in described.values.iter().enumerate() {
             let constant = format!("__value_{number}_{at}");
             let constant = file.constant(&constant).map_err(|e| e.render(&sources))?;
@@ -93,6 +98,13 @@ fn describe<'a>(text: &'a str) -> Result<Vec<Described<'a>>, String> {
     let mut open = false;
     for (number, line) in text.lines().enumerate() {
         if let Some(kernel) = line.strip_prefix("# sim:") {
+            let (kernel, archs) = match kernel.rsplit_once(" on ") {
+                Some((kernel, archs)) => (kernel, archs.split(',').map(str::trim).collect()),
+                None => (kernel, Vec::new()),
+            };
+            if let Some(wrong) = archs.iter().find(|arch: &&&str| !is_gpu(arch)) {
+                return Err(format!("`{line}`: {wrong:?} is no GPU such as sm_90a"));
+            }
             let (kernel, values) = match kernel.trim().strip_suffix(')').and_then(|k| k.split_once('(')) {
                 Some((kernel, values)) => (kernel.trim(), parted(values)),
                 None => (kernel.trim(), Vec::new()),
@@ -111,6 +123,7 @@ fn describe<'a>(text: &'a str) -> Result<Vec<Described<'a>>, String> {
             runs.push(Described {
                 kernel,
                 values,
+                archs,
                 line: number + 1,
                 lines: Vec::new(),
             });
@@ -124,6 +137,11 @@ fn describe<'a>(text: &'a str) -> Result<Vec<Described<'a>>, String> {
         }
     }
     Ok(runs)
+}
+
+fn is_gpu(arch: &str) -> bool {
+    let number = arch.strip_prefix("sm_").unwrap_or_default();
+    number.starts_with(|c: char| c.is_ascii_digit()) && number.chars().all(is_of_name)
 }
 
 fn is_of_name(c: char) -> bool {
@@ -300,6 +318,11 @@ mod tests {
         assert!(wrong("#   A\n").contains("is neither"));
         assert!(wrong("#   s = 1\n#   s = 2\n").contains("is given twice"));
         assert!(wrong("#   s = unknown\n").contains("unknown"));
+        assert!(
+            read("k.py", "# sim: k on hopper\n")
+                .unwrap_err()
+                .contains("sm_90a")
+        );
         assert!(read("k.py", "# sim: \n").is_err());
         assert!(read("k.py", "# sim: k(N)\n").unwrap_err().contains("NAME=VALUE"));
         assert!(wrong("#   A: int8[99999999x99999999] = 1\n").len() > 1);

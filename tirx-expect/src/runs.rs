@@ -41,6 +41,8 @@ pub struct Run {
     pub line: usize,
     /// Values of the kernel's compile-time parameters.
     pub values: BTreeMap<String, ConstValue>,
+    /// The GPUs that it is run as; without one that of the file.
+    pub archs: Vec<String>,
     names: Vec<String>,
     arguments: Vec<Argument>,
     fault: Option<String>,
@@ -272,6 +274,12 @@ pub struct Failed {
 }
 
 impl Run {
+    /// The GPUs that it is run as, where it names none `other` alone.
+    pub fn archs<'a>(&'a self, other: &'a str) -> impl Iterator<Item = &'a str> {
+        let alone = self.archs.is_empty().then_some(other);
+        self.archs.iter().map(String::as_str).chain(alone)
+    }
+
     /// Whether the run is to end in a fault.
     pub fn faults(&self) -> bool {
         self.fault.is_some()

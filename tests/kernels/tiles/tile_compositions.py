@@ -4,7 +4,7 @@ from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
 
 
-# sim: in_registers
+# sim: in_registers on sm_90a, sm_100a
 #   A: float32[64x8] = (i * 8 + j) % 11 - 5
 #   B: float32[64x8] = 0 -> 2 ** ((i * 8 + j) % 11 - 5)
 #   C: float32[64] = 0 -> 2 ** ((i * 8) % 11 - 5) + 2 ** ((i * 8 + 1) % 11 - 5) + 2 ** ((i * 8 + 2) % 11 - 5) + 2 ** ((i * 8 + 3) % 11 - 5) + 2 ** ((i * 8 + 4) % 11 - 5) + 2 ** ((i * 8 + 5) % 11 - 5) + 2 ** ((i * 8 + 6) % 11 - 5) + 2 ** ((i * 8 + 7) % 11 - 5) +- 0.01
@@ -23,7 +23,7 @@ def in_registers(A: T.Buffer((64, 8), "float32"), B: T.Buffer((64, 8), "float32"
 
 
 # Bias and scale come before the operation.
-# sim: scaled
+# sim: scaled on sm_90a, sm_100a
 #   A: float32[32x4] = j + 1
 #   B: float32[32] = 0 -> 11
 @T.prim_func
