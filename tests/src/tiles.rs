@@ -11,10 +11,10 @@ mod products;
 use std::fmt::Write;
 
 use half::{bf16, f16};
-use tirx_core::ir::{DType, Minifloat};
+use tirx_core::ir::{DType, IRModule, Minifloat};
 
 use crate::generator::random::Random;
-use crate::machine::Argument;
+use crate::machine::{self, Argument, Machine};
 
 /// A program with its arguments and what its tensors must hold in the end.
 pub struct TileProgram {
@@ -26,6 +26,28 @@ pub struct TileProgram {
     pub expected: Vec<Vec<u8>>,
     /// The architecture that it needs; `None` for any.
     pub arch: Option<&'static str>,
+}
+
+impl TileProgram {
+    /// Runs the program, lowered, and compares what it leaves in its tensors.
+    ///
+    /// # Errors
+    ///
+    /// The machine's, and the first byte that differs.
+    pub fn check(&self, machine: &mut dyn Machine, lowered: &IRModule) -> Result<(), String> {
+        let found = machine::run(machine, lowered, &self.arguments)?;
+        for (index, (found, expected)) in found.iter().zip(&self.expected).enumerate() {
+            let Argument::Tensor { dtype, .. } = &self.arguments[index].1 else {
+                continue;
+            };
+            let (found, expected) = (plain(*dtype, found), plain(*dtype, expected));
+            if found != expected {
+                let at = found.iter().zip(&expected).position(|(a, b)| a != b).unwrap_or(0);
+                return Err(format!("tensor {index} differs at byte {at}"));
+            }
+        }
+        Ok(())
+    }
 }
 
 const DTYPES: [DType; 8] = [
@@ -77,7 +99,7 @@ fn contents(dtype: DType, values: &[i64]) -> Vec<u8> {
 }
 
 /// A tensor's bytes with negative zeros replaced by positive ones.
-pub fn plain(dtype: DType, bytes: &[u8]) -> Vec<u8> {
+fn plain(dtype: DType, bytes: &[u8]) -> Vec<u8> {
     let mut plain = bytes.to_vec();
     if dtype.is_floating() {
         for element in plain.chunks_mut(dtype.bytes()) {

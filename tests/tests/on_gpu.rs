@@ -27,7 +27,7 @@ use tirx_tests::differential::{ARCH, Checked, check, compare, nvcc, run};
 use tirx_tests::files::kernel_files;
 use tirx_tests::generator::{self, generate_exact};
 use tirx_tests::machine::{self, Argument, Machine};
-use tirx_tests::{Case, Test, build, number, profiled, stages};
+use tirx_tests::{Case, Defines, Test, build, number, profiled, stages, tiles};
 
 const FLAGS: &[&str] = &["-O3", "-fmad=false"];
 
@@ -249,6 +249,58 @@ fn random_kernels_leave_what_the_simulator_leaves() {
         "{count} random kernels from seed {first}: {} fail",
         failures.len()
     );
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Programs of tile primitives, those for tensor copies and `wgmma` too: `TIRX_RANDOM_TILES` of them.
+#[test]
+#[ignore = "needs a GPU and TIRX_NVCC"]
+fn random_tile_programs_leave_what_they_mean() {
+    let (stream, nvcc_path) = (stream(), compiler());
+    let (first, count) = (number("TIRX_RANDOM_SEED", 1), number("TIRX_RANDOM_TILES", 500));
+    let scratch = tempfile::tempdir().unwrap();
+    let seeds: Vec<u64> = (first..first + count).collect();
+    // What a variant declines is a matter of the test on the simulator.
+    let lowered: Vec<(u64, tiles::TileProgram, IRModule, String)> = parallel(&seeds, |seed| {
+        let program = tiles::generate(*seed);
+        if program.arch.is_some_and(|arch| arch != ARCH) {
+            return None;
+        }
+        let text = program.text.replace("def program(", "def k(");
+        let (_, module) = build("tiles.py", &text, &["k"], &Defines::new()).ok()?.pop()?;
+        let lowered = stages(&module, ARCH, &mut |_, _| Ok(())).ok()?;
+        let source = cuda::emit(&lowered).expect("what is lowered has a text");
+        Some((*seed, program, lowered, source.text))
+    })
+    .into_iter()
+    .flatten()
+    .collect();
+    let batches: Vec<_> = lowered.chunks(nvcc::BATCH).collect();
+    let cubins = parallel(&batches, |batch| {
+        let texts: Vec<(u64, &str)> = batch
+            .iter()
+            .map(|(seed, _, _, text)| (*seed, text.as_str()))
+            .collect();
+        nvcc::cubin(&nvcc_path, ARCH, scratch.path(), &nvcc::unit(&texts), FLAGS)
+    });
+    let mut failures = Vec::new();
+    for (batch, cubin) in batches.iter().zip(cubins) {
+        let cubin = leak(cubin.unwrap_or_else(|e| panic!("{e}")).into_boxed_slice());
+        for (seed, program, lowered, _) in *batch {
+            let mut gpu = Gpu::new(&stream, cubin);
+            gpu.stem = Some(format!("k{seed}"));
+            if let Err(message) = program.check(&mut gpu, lowered) {
+                println!("==== seed {seed}: {message}\n{}", program.text);
+                failures.push(format!("seed {seed}: {message}"));
+            }
+        }
+    }
+    println!(
+        "{} of {count} random programs of tiles from seed {first} ran: {} fail",
+        lowered.len(),
+        failures.len()
+    );
+    assert!(lowered.len() as u64 * 2 > count, "too few programs ran");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 

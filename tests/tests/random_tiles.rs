@@ -12,7 +12,7 @@ use tirx_core::source::Span;
 use tirx_core::transform::lower_tirx::{Decision, Outcome, VariantInfo, explain, variants};
 use tirx_core::transform::{Lowering, Options, PassContext, Target, lower};
 use tirx_tests::differential::tvm;
-use tirx_tests::machine::{self, Simulator};
+use tirx_tests::machine::Simulator;
 use tirx_tests::{Defines, build, number, round_trip, stages, tiles};
 
 #[test]
@@ -321,24 +321,9 @@ fn run(program: &tiles::TileProgram, arch: &str, thorough: bool) -> Result<(), S
     leaves_what_it_means(program, &lowered(program, arch, thorough)?)
 }
 
-/// Runs a lowered program and compares the memory that it leaves.
+/// Runs a lowered program on the simulator and compares the memory that it leaves.
 fn leaves_what_it_means(program: &tiles::TileProgram, lowered: &IRModule) -> Result<(), String> {
-    let found = machine::run(
-        &mut Simulator::with_step_limit(20_000_000),
-        lowered,
-        &program.arguments,
-    )?;
-    for (index, (found, expected)) in found.iter().zip(&program.expected).enumerate() {
-        let machine::Argument::Tensor { dtype, .. } = &program.arguments[index].1 else {
-            continue;
-        };
-        let (found, expected) = (tiles::plain(*dtype, found), tiles::plain(*dtype, expected));
-        if found != expected {
-            let at = found.iter().zip(&expected).position(|(a, b)| a != b).unwrap_or(0);
-            return Err(format!("tensor {index} differs at byte {at}"));
-        }
-    }
-    Ok(())
+    program.check(&mut Simulator::with_step_limit(20_000_000), lowered)
 }
 
 /// The scope gives the threads, the dtype the widest vector: `[rounds, threads, elements of a vector]` of a tile of 32 by 32

@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(32) serpentine_kernel(int* __restri
       if ((bool)(true & (sched_linear_idx[0] < 16))) {
         const int square = sched_linear_idx[0] >> 2;
         const int within = sched_linear_idx[0] & 3;
-        sched_m_idx[0] = ((square & 3) >> 1 == 0 ? square & 1 : 1 - (square & 1)) * 2 + (within >> 1);
+        sched_m_idx[0] = (((square >> 1) & 1) == 0 ? square & 1 : 1 - (square & 1)) * 2 + (within >> 1);
         sched_n_idx[0] = (square >> 1) * 2 + (within & 1);
       } else {
         sched_m_idx[0] = 0;
@@ -136,8 +136,8 @@ extern "C" __global__ void __launch_bounds__(32) three_dimensions_kernel(int* __
       sched_linear_idx[0] = sched_linear_idx[0] + 1;
       sched_tile_idx[0] = sched_tile_idx[0] + 1;
       const int full_m = (sched_linear_idx[0] >> 3) * 2 + (sched_linear_idx[0] & 1);
-      const int full_n = (sched_linear_idx[0] & 3) >> 1;
-      const int full_k = (sched_linear_idx[0] & 7) >> 2;
+      const int full_n = (sched_linear_idx[0] >> 1) & 1;
+      const int full_k = (sched_linear_idx[0] >> 2) & 1;
       const int rem = sched_linear_idx[0] - 8;
       if ((bool)(true & (sched_linear_idx[0] < 8))) {
         sched_m_idx[0] = full_m;

@@ -6,10 +6,10 @@ extern "C" __global__ void __launch_bounds__(64) four_periods_kernel(const half*
   asm volatile("" : : "r"(threadIdx.x));
   __shared__ alignas(64) half S[2048];
   for (int i = 0; i < 32; ++i) {
-    S[(((i * 8 + ((int)threadIdx.x >> 3)) ^ (((i * 8 + ((int)threadIdx.x >> 3)) & 56) >> 3)) << 3) + ((int)threadIdx.x & 7)] = A_ptr[i * 64 + (int)threadIdx.x];
+    S[(((i * 8 + ((int)threadIdx.x >> 3)) ^ (((i * 8 + ((int)threadIdx.x >> 3)) >> 3) & 7)) << 3) + ((int)threadIdx.x & 7)] = A_ptr[i * 64 + (int)threadIdx.x];
   }
   __syncthreads();
   for (int i = 0; i < 32; ++i) {
-    B_ptr[2047 - (int)threadIdx.x - i * 64] = S[(((((2047 - (int)threadIdx.x) >> 3) - i * 8) ^ (((((2047 - (int)threadIdx.x) >> 3) - i * 8) & 56) >> 3)) << 3) + ((7 - (int)threadIdx.x) & 7)];
+    B_ptr[2047 - (int)threadIdx.x - i * 64] = S[(((((2047 - (int)threadIdx.x) >> 3) - i * 8) ^ (((((2047 - (int)threadIdx.x) >> 3) - i * 8) >> 3) & 7)) << 3) + ((7 - (int)threadIdx.x) & 7)];
   }
 }

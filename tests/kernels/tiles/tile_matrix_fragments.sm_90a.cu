@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(32) loads_of_swizzled_tiles_kernel(
   alignas(64) half tmp[8];
   for (int f = 0; f < 4; ++f) {
     tirx_ptx_ld_global_v4_u32_by_1(&A_ptr[f * 256 + (int)threadIdx.x * 8], &tmp[0]);
-    tirx_ptx_st_shared_v4_u32_by_1(&s[(((int)threadIdx.x ^ (((int)threadIdx.x & 56) >> 3)) << 3) ^ (((f * 32) ^ (((f * 32) & 56) >> 3)) << 3)], &tmp[0]);
+    tirx_ptx_st_shared_v4_u32_by_1(&s[(((int)threadIdx.x ^ (((int)threadIdx.x & 56) >> 3)) << 3) ^ (((f * 32) ^ (((f * 32) >> 3) & 7)) << 3)], &tmp[0]);
   }
   __syncwarp();
   tirx_ptx_ldmatrix_4_b16(&s[((((int)threadIdx.x & 15) * 8 + ((int)threadIdx.x >> 4)) ^ (((((int)threadIdx.x & 15) * 8 + ((int)threadIdx.x >> 4)) & 56) >> 3)) << 3], &r[0], &r[2], &r[4], &r[6]);
@@ -95,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(32) transposed_kernel(nv_bfloat16* 
   __syncwarp();
   tirx_ptx_ldmatrix_trans_4_b16(&s[((int)threadIdx.x & 15) * 16 + ((int)threadIdx.x >> 4) * 8], &r[0], &r[2], &r[4], &r[6]);
   for (int f = 0; f < 8; ++f) {
-    tirx_ptx_st_global_u16_by_1(&B_ptr[((f & 3) >> 1) * 128 + ((int)threadIdx.x & 3) * 32 + (f & 1) * 16 + (f >> 2) * 8 + ((int)threadIdx.x >> 2)], &r[f]);
+    tirx_ptx_st_global_u16_by_1(&B_ptr[((f >> 1) & 1) * 128 + ((int)threadIdx.x & 3) * 32 + (f & 1) * 16 + (f >> 2) * 8 + ((int)threadIdx.x >> 2)], &r[f]);
   }
   tirx_ptx_ldmatrix_trans_2_b16(&s[((int)threadIdx.x & 15) * 16 + 264], &r[4], &r[6]);
   for (int f = 0; f < 4; ++f) {
@@ -141,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(128) stores_of_a_warpgroup_kernel(h
     tirx_ptx_ld_global_u32_by_1(&A_ptr[((int)threadIdx.x >> 5) * 512 + (f & 1) * 256 + (((int)threadIdx.x & 31) >> 2) * 32 + (f >> 1) * 8 + ((int)threadIdx.x & 3) * 2], &r[f * 2]);
   }
   for (int f = 0; f < 2; ++f) {
-    tirx_ptx_stmatrix_4_b16_m8n8_shared(&s[((((int)threadIdx.x >> 5) * 64 + ((int)threadIdx.x & 15) * 4 + f * 2 + (((int)threadIdx.x & 31) >> 4)) ^ (((((int)threadIdx.x >> 5) * 64 + ((int)threadIdx.x & 15) * 4 + f * 2 + (((int)threadIdx.x & 31) >> 4)) & 24) >> 3)) << 3], &r[f * 8], &r[f * 8 + 2], &r[f * 8 + 4], &r[f * 8 + 6]);
+    tirx_ptx_stmatrix_4_b16_m8n8_shared(&s[((((int)threadIdx.x >> 5) * 64 + ((int)threadIdx.x & 15) * 4 + f * 2 + (((int)threadIdx.x & 31) >> 4)) ^ (((((int)threadIdx.x >> 5) * 64 + ((int)threadIdx.x & 15) * 4 + f * 2 + (((int)threadIdx.x & 31) >> 4)) >> 3) & 3)) << 3], &r[f * 8], &r[f * 8 + 2], &r[f * 8 + 4], &r[f * 8 + 6]);
   }
   tirx_ptx_fence_proxy_async_shared_cta();
   __syncthreads();

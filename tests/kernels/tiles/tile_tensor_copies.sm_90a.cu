@@ -60,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(128) swizzle_of_128_bytes_kernel(co
   tirx_ptx_mbarrier_try_wait(&((uint64_t*)pool_buf)[4096], 0);
   if ((int)blockIdx.x == 1) {
     for (int i = 0; i < 64; ++i) {
-      C_ptr[i * 128 + (int)threadIdx.x] = ((half*)pool_buf)[(((((int)threadIdx.x >> 6) * 512 + i * 8 + (((int)threadIdx.x & 63) >> 3) + 1024) ^ (((((int)threadIdx.x >> 6) * 512 + i * 8 + (((int)threadIdx.x & 63) >> 3) + 1024) & 56) >> 3)) << 3) + ((int)threadIdx.x & 7)];
+      C_ptr[i * 128 + (int)threadIdx.x] = ((half*)pool_buf)[(((((int)threadIdx.x >> 6) * 512 + i * 8 + (((int)threadIdx.x & 63) >> 3) + 1024) ^ (((((int)threadIdx.x >> 6) * 512 + i * 8 + (((int)threadIdx.x & 63) >> 3) + 1024) >> 3) & 7)) << 3) + ((int)threadIdx.x & 7)];
     }
   }
   if ((int)threadIdx.x == 0) {
@@ -118,9 +118,9 @@ extern "C" __global__ void __launch_bounds__(32) narrow_swizzles_kernel(const __
   for (int i = 0; i < 64; ++i) {
     float chosen;
     if ((int)threadIdx.x < 16) {
-      chosen = s[(((i * 4 + ((int)threadIdx.x >> 2)) ^ (((i * 4 + ((int)threadIdx.x >> 2)) & 24) >> 3)) << 2) + ((int)threadIdx.x & 3)];
+      chosen = s[(((i * 4 + ((int)threadIdx.x >> 2)) ^ (((i * 4 + ((int)threadIdx.x >> 2)) >> 3) & 3)) << 2) + ((int)threadIdx.x & 3)];
     } else {
-      chosen = t[(((((int)threadIdx.x >> 3) * 128 + i * 2 + (((int)threadIdx.x & 7) >> 2) - 256) ^ (((((int)threadIdx.x >> 3) * 128 + i * 2 + (((int)threadIdx.x & 7) >> 2) - 256) & 8) >> 3)) << 2) + ((int)threadIdx.x & 3)];
+      chosen = t[(((((int)threadIdx.x >> 3) * 128 + i * 2 + (((int)threadIdx.x & 7) >> 2) - 256) ^ (((((int)threadIdx.x >> 3) * 128 + i * 2 + (((int)threadIdx.x & 7) >> 2) - 256) >> 3) & 1)) << 2) + ((int)threadIdx.x & 3)];
     }
     B_ptr[i * 32 + (int)threadIdx.x] = chosen;
   }
@@ -180,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(64) ragged_kernel(const __grid_cons
   }
   tirx_ptx_mbarrier_try_wait(&bar[0], 0);
   for (int i = 0; i < 32; ++i) {
-    C_ptr[i * 64 + (int)threadIdx.x] = s[(((((int)threadIdx.x >> 5) * 256 + i * 8 + (((int)threadIdx.x & 31) >> 2)) ^ (((((int)threadIdx.x >> 5) * 256 + i * 8 + (((int)threadIdx.x & 31) >> 2)) & 56) >> 3)) << 2) + ((int)threadIdx.x & 3)];
+    C_ptr[i * 64 + (int)threadIdx.x] = s[(((((int)threadIdx.x >> 5) * 256 + i * 8 + (((int)threadIdx.x & 31) >> 2)) ^ (((((int)threadIdx.x >> 5) * 256 + i * 8 + (((int)threadIdx.x & 31) >> 2)) >> 3) & 7)) << 2) + ((int)threadIdx.x & 3)];
   }
   if ((int)threadIdx.x == 0) {
     tirx_ptx_cp_async_bulk_tensor_s2g_2(&s[0], (unsigned long long)&B_map, 0, 0);
@@ -316,7 +316,7 @@ extern "C" __global__ void __launch_bounds__(128) several_copies_kernel(const __
   }
   tirx_ptx_mbarrier_try_wait(&bar[0], 0);
   for (int i = 0; i < 32; ++i) {
-    C_ptr[i * 128 + (int)threadIdx.x] = t[(((((int)threadIdx.x >> 6) * 256 + i * 8 + (((int)threadIdx.x & 63) >> 3)) ^ (((((int)threadIdx.x >> 6) * 256 + i * 8 + (((int)threadIdx.x & 63) >> 3)) & 56) >> 3)) << 3) + ((int)threadIdx.x & 7)];
+    C_ptr[i * 128 + (int)threadIdx.x] = t[(((((int)threadIdx.x >> 6) * 256 + i * 8 + (((int)threadIdx.x & 63) >> 3)) ^ (((((int)threadIdx.x >> 6) * 256 + i * 8 + (((int)threadIdx.x & 63) >> 3)) >> 3) & 7)) << 3) + ((int)threadIdx.x & 7)];
   }
   if ((int)threadIdx.x == 0) {
     tirx_ptx_cp_async_bulk_tensor_s2g_2(&s[0], (unsigned long long)&B_map, 0, 0);

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::analysis::Facts;
 use super::code::Code;
+use super::defects::digits::Digits;
 use super::names::{self, Names};
 use super::unit::Unit;
 use super::{KernelInfo, lines};
@@ -39,6 +40,7 @@ pub(super) struct Emitter<'u, 'm> {
     /// Ranges of integer variables.
     pub(super) analyzer: Analyzer,
     pub(super) facts: Facts,
+    pub(super) digits: Digits,
     pub(super) static_shared: usize,
     pub(super) dynamic_shared: bool,
     /// How often the most used index of a thread is read, of the axes bound so far.
@@ -73,6 +75,7 @@ impl<'u, 'm> Emitter<'u, 'm> {
             pointers: FxHashMap::default(),
             analyzer: Analyzer::new(),
             facts: Facts::of(&func.body),
+            digits: Digits::default(),
             static_shared: 0,
             dynamic_shared: false,
             most_thread_uses: 0,
@@ -102,6 +105,10 @@ impl<'u, 'm> Emitter<'u, 'm> {
         self.reserve_called(func);
         self.names.open();
         let (list, params) = self.parameters(func)?;
+        if !is_kernel {
+            // The call may stand in a loop.
+            func.params.iter().for_each(|param| self.digits.varies(param));
+        }
         let kind = match func.ret_dtype() {
             _ if is_kernel => format!("extern \"C\" __global__ void {}", self.launch_bounds(func)),
             DType::VOID => "static __device__ __forceinline__ void ".to_string(),

@@ -29,6 +29,9 @@ impl Emitter<'_, '_> {
         if e.dtype.is_vector() {
             return self.vector(e);
         }
+        if let Some(other) = self.digits.moved_first(e) {
+            return self.expr(&other);
+        }
         match &e.kind {
             ExprKind::Var(var) => self.variable(var, e.span),
             ExprKind::Int(value) => {
@@ -110,6 +113,7 @@ impl Emitter<'_, '_> {
     pub(super) fn bind(&mut self, var: &Var, value: &Expr, span: Span) -> Result<()> {
         let code = self.expr(value)?;
         self.analyzer.bind_facts_of(var, value);
+        self.digits.bound(var, value);
         if var.dtype().is_handle() {
             return self.bind_pointer(var, code, span);
         }

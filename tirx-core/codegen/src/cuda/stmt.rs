@@ -205,6 +205,7 @@ impl Emitter<'_, '_> {
         // As in TVM 0.26: a loop with an unknown count is not worth unrolling.
         self.line("#pragma unroll 1");
         let before = self.out.len();
+        self.digits.enter_loop();
         self.indent += 1;
         let code = self.expr(condition);
         self.indent -= 1;
@@ -217,6 +218,7 @@ impl Emitter<'_, '_> {
         self.line(&format!("if (!({})) break;", code.text));
         self.indent -= 1;
         self.block(body)?;
+        self.digits.leave_loop();
         self.line("}");
         Ok(())
     }
@@ -275,7 +277,10 @@ impl Emitter<'_, '_> {
         let range = ConstIntBound::new(low.min, last).intersect(ConstIntBound::of_dtype(var.dtype()));
         self.analyzer.set_bound(var, range);
         self.vars.insert(var.clone(), Code::primary(name));
+        self.digits.varies(var);
+        self.digits.enter_loop();
         let result = self.block(body);
+        self.digits.leave_loop();
         self.names.close();
         result?;
         self.line("}");

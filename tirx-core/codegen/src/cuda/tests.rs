@@ -463,6 +463,46 @@ fn what_cuda_lacks_is_an_error() {
     );
 }
 
+/// nvcc takes some bits of a loop's variable for the same in all turns where they are masked before they are moved down.
+#[test]
+fn bits_of_a_loops_variable_are_moved_down_before_they_are_masked() {
+    let mut k = Kernel::new();
+    let a = k.buffer("A", DType::INT32);
+    let (i, odd) = (Var::new("i", DType::INT32), Var::new("odd", DType::INT32));
+    let masked = |x: Expr, mask: i32| Expr::call(Op::BitwiseAnd, DType::INT32, vec![x, Expr::int32(mask)]);
+    let moved = |x: Expr| Expr::call(Op::ShiftRight, DType::INT32, vec![x, Expr::int32(3)]);
+    let remainder = Expr::binary(BinOp::Mod, Expr::var(&i), Expr::int32(64));
+    let kept = Var::new("kept", DType::INT32);
+    let body = Stmt::seq(vec![
+        Stmt::bind(&odd, Expr::var(&i) * Expr::int32(2) + Expr::int32(1), N),
+        store(&a, Expr::int32(0), moved(masked(Expr::var(&odd), 56))),
+        store(
+            &a,
+            Expr::int32(1),
+            Expr::binary(BinOp::Div, remainder, Expr::int32(8)),
+        ),
+        Stmt::bind(&kept, masked(Expr::var(&odd), 24), N),
+        store(&a, Expr::int32(2), Expr::var(&kept)),
+        store(&a, Expr::int32(3), moved(Expr::var(&kept))),
+        // An index of a thread is the same in all turns.
+        store(&a, Expr::int32(4), moved(masked(k.tx(), 56))),
+        // Bits of another place of the word, and bits below what is moved away.
+        store(&a, Expr::int32(5), moved(masked(Expr::var(&odd), 7))),
+    ]);
+    let text = k.text(vec![Stmt::for_serial(&i, Expr::int32(4), body, N)]);
+    for line in [
+        "A_ptr[0] = (odd >> 3) & 7;",
+        "A_ptr[1] = i / 8 % 8;",
+        "const int kept = odd & 24;",
+        "A_ptr[2] = kept;",
+        "A_ptr[3] = (odd >> 3) & 3;",
+        "A_ptr[4] = ((int)threadIdx.x & 56) >> 3;",
+        "A_ptr[5] = (odd & 7) >> 3;",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}
+
 #[test]
 fn loops_fix_their_range_when_they_begin() {
     let mut k = Kernel::new();

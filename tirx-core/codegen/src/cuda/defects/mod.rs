@@ -43,8 +43,18 @@
 //! - *Breaks:* `(int)(half)b` of a bfloat16 `b` becomes `F2I.F16` of the bits of `b`; the same from half to bfloat16.
 //! - *Versions:* ptxas 13.0 for sm_90a; right with `-Xptxas -O0`.
 //! - *Written instead:* conversions between the two go through `float` ([`half_conversion`]).
+//!
+//! # Some bits of a loop's variable are taken to be the same in all turns
+//!
+//! - *Breaks:* `(x & 56) >> 3`, and `x % 64 / 8`, of an `x = 2 * s + 25` that changes with a loop's variable `s`: in two of a
+//!   hundred loops that load and store vectors at such an index (a swizzled row of shared memory), all turns access the
+//!   element of one turn.
+//! - *Versions:* nvcc 13.0, 13.2 and 13.5, in the PTX already.
+//! - *Written instead:* `x >> 3 & 7` ([`digits`]): none of 2,800 random loops is wrong.
+//! - *Tests:* those of `digits.rs`, `tests/kernels/memory/digits_of_a_loop.py` (on a GPU).
 
 pub(super) mod aliases;
+pub(super) mod digits;
 
 use super::analysis::Facts;
 use super::helpers::Helper;
