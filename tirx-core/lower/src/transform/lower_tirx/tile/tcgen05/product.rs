@@ -23,7 +23,7 @@ use super::super::variant::{
 };
 use super::datapath::{Accumulator, DataPath};
 use super::memory::TensorMemory;
-use super::scales::Scales;
+use super::scales::{Scales, with_bytes};
 use crate::intrin::Op;
 use crate::intrin::rows::tcgen05::{Instruction, elements_of_k};
 use crate::ir::{BinOp, BufferRegion, DType, ExecScope, Expr, Stmt, TileOp};
@@ -513,34 +513,6 @@ fn descriptor_of(call: &Call<'_>, tile: Tile, scaled: bool) -> Result<Expr, Decl
         Some(e) => Ok(e.cast(DType::UINT32)),
         None => Ok(Expr::constant(DType::UINT32, tile.bits.into())),
     }
-}
-
-/// The descriptor with the bytes of the scale factors of A (bits 29 and 30) and B (bits 4 and 5).
-fn with_bytes(descriptor: &Expr, bytes: Option<(Expr, Expr)>) -> Expr {
-    let Some((a, b)) = bytes else {
-        return descriptor.clone();
-    };
-    let word = |v: i128| Expr::constant(DType::UINT32, v);
-    let call = |op: Op, x: Expr, y: Expr| match (op, x.as_int(), y.as_int()) {
-        (Op::BitwiseAnd, Some(x), Some(y)) => word(x & y),
-        (Op::BitwiseOr, Some(x), Some(y)) => word(x | y),
-        (Op::ShiftLeft, Some(x), Some(y)) => word(x << y),
-        (Op::BitwiseOr, _, Some(0)) => x,
-        _ => Expr::call(op, DType::UINT32, vec![x, y]),
-    };
-    let field = |e: Expr, at: i128| {
-        let e = match e.as_int() {
-            Some(v) => word(v),
-            None => e.cast(DType::UINT32),
-        };
-        call(Op::ShiftLeft, e, word(at))
-    };
-    let ids = call(Op::BitwiseOr, field(a, 29), field(b, 4));
-    let cleared = match descriptor.as_int() {
-        Some(_) => descriptor.clone(),
-        None => call(Op::BitwiseAnd, descriptor.clone(), word(!0x6000_0030u32 as i128)),
-    };
-    call(Op::BitwiseOr, cleared, ids)
 }
 
 impl Emits for ProductPlan {

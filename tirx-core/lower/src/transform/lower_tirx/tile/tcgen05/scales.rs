@@ -8,7 +8,8 @@ use super::super::context::Context;
 use super::super::multiples::{is_multiple, quotient, remainder};
 use super::memory::{CELL, TensorMemory};
 use crate::arith::fold;
-use crate::ir::{BufferRegion, Expr};
+use crate::intrin::Op;
+use crate::ir::{BufferRegion, DType, Expr};
 
 /// Bits of a factor.
 const FACTOR: i128 = 8;
@@ -115,4 +116,32 @@ impl Scales {
         let (cell, byte) = (quotient(&place, per, cx.facts), remainder(&place, per, cx.facts));
         (self.memory.address_at(cell, 0, 0, cx), byte)
     }
+}
+
+/// The instruction descriptor with the bytes of the scale factors of A (bits 29 and 30) and B (bits 4 and 5).
+pub(super) fn with_bytes(descriptor: &Expr, bytes: Option<(Expr, Expr)>) -> Expr {
+    let Some((a, b)) = bytes else {
+        return descriptor.clone();
+    };
+    let word = |v: i128| Expr::constant(DType::UINT32, v);
+    let call = |op: Op, x: Expr, y: Expr| match (op, x.as_int(), y.as_int()) {
+        (Op::BitwiseAnd, Some(x), Some(y)) => word(x & y),
+        (Op::BitwiseOr, Some(x), Some(y)) => word(x | y),
+        (Op::ShiftLeft, Some(x), Some(y)) => word(x << y),
+        (Op::BitwiseOr, _, Some(0)) => x,
+        _ => Expr::call(op, DType::UINT32, vec![x, y]),
+    };
+    let field = |e: Expr, at: i128| {
+        let e = match e.as_int() {
+            Some(v) => word(v),
+            None => e.cast(DType::UINT32),
+        };
+        call(Op::ShiftLeft, e, word(at))
+    };
+    let ids = call(Op::BitwiseOr, field(a, 29), field(b, 4));
+    let cleared = match descriptor.as_int() {
+        Some(_) => descriptor.clone(),
+        None => call(Op::BitwiseAnd, descriptor.clone(), word(!0x6000_0030u32 as i128)),
+    };
+    call(Op::BitwiseOr, cleared, ids)
 }
