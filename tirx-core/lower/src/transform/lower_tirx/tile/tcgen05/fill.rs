@@ -191,7 +191,7 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     matrix.aligned(cx)?;
     let per = PIECE / memory.bits;
     let first = memory.first_element();
-    if !is_multiple(&first, per, cx.facts) {
+    if !is_multiple(first, per, cx.facts) {
         return Err("the region does not begin at a multiple of four columns".into());
     }
     let Some(first_lane) = memory.first_lane().as_int() else {
