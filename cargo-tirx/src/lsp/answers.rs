@@ -10,6 +10,7 @@ use lsp_types::{
 };
 use tirx_core::diagnostic::{Level, Message};
 
+use super::modules::{module_of, real, resolved};
 use super::uri::uri_of;
 use super::{Document, Server, text};
 use crate::language::{self, Name};
@@ -191,20 +192,26 @@ pub(super) fn definition(server: &Server, params: &GotoDefinitionParams) -> Opti
     let document = server.document(&at.text_document.uri)?;
     let byte = text::byte_of(&document.text, at.position);
     let (dotted, _, _) = text::dotted_at(&document.text, byte)?;
-    let (first, rest) = dotted
-        .split_once('.')
-        .map_or((dotted, None), |(first, rest)| (first, Some(rest)));
-    let imported = text::imported(&document.text, first).and_then(|(module, name)| {
-        let path = document
-            .path
-            .parent()?
-            .join(format!("{}.py", module.replace('.', "/")));
-        let open = server.documents.values().find(|other| other.path == path);
+    let first = dotted.split('.').next().unwrap_or(dotted);
+    let imports = text::imports(&document.text);
+    let behind = |alias: &str| dotted.strip_prefix(alias)?.strip_prefix('.');
+    let imported = imports.iter().find_map(|one| {
+        // A module, or a name behind it; else a name of a module.
+        let module = (dotted == one.alias || behind(&one.alias).is_some())
+            .then(|| module_of(&document.path, one))
+            .flatten();
+        let (path, wanted) = match (module, &one.name) {
+            (Some(path), _) => (path, behind(&one.alias).and_then(|rest| rest.split('.').next())),
+            (None, Some((name, ..))) if first == one.alias => {
+                (resolved(&document.path, &one.module)?, Some(name.as_str()))
+            }
+            _ => return None,
+        };
+        let open = server.documents.values().find(|other| real(&other.path) == path);
         let target = match open {
             Some(other) => other.text.clone(),
             None => std::fs::read_to_string(&path).ok()?,
         };
-        let wanted = name.as_deref().or(rest.and_then(|rest| rest.split('.').next()));
         let range = wanted.and_then(|wanted| text::definition(&target, wanted, target.len()));
         Some(Location {
             uri: uri_of(&path)?,

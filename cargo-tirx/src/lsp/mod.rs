@@ -5,11 +5,13 @@
 //! | `analysis` | what does the compiler say of a file? |
 //! | `text` | what stands at a position, and where is a name used? |
 //! | `answers` | what does an editor get for each request? |
+//! | `modules` | which file does an import mean? |
 //! | `rename` | what changes where a name gets another one? |
 //! | `uri` | which file does an editor mean? |
 
 mod analysis;
 mod answers;
+mod modules;
 mod rename;
 mod text;
 mod uri;

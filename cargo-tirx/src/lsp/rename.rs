@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use lsp_types::{Range, RenameParams, TextEdit, Uri, WorkspaceEdit};
-use tirx_build::compile::FileImports;
-use tirx_core::script::Imports;
 
-use super::text::{self, Imported};
+use super::modules::{module_of, real, resolved};
+use super::text;
 use super::uri::uri_of;
 use super::{Document, Server};
 
@@ -150,36 +149,6 @@ fn uses_of(path: &Path, source: &str, origin: &Path, name: &str) -> Vec<Range> {
     ranges
 }
 
-/// The file that an imported name stands for, where it is a module.
-fn module_of(file: &Path, one: &Imported) -> Option<PathBuf> {
-    match &one.name {
-        None => resolved(file, &one.module),
-        Some((name, ..)) if one.module.ends_with('.') => resolved(file, &format!("{}{name}", one.module)),
-        Some((name, ..)) => resolved(file, &format!("{}.{name}", one.module)),
-    }
-}
-
-/// The file of a module that another file imports, by the rules of the compiler.
-fn resolved(file: &Path, module: &str) -> Option<PathBuf> {
-    let imports = FileImports::new(file.parent()?, "");
-    let name = module.trim_start_matches('.');
-    let up = module.len() - name.len();
-    let package = imports.package();
-    let mut parts: Vec<&str> = package.split('.').filter(|part| !part.is_empty()).collect();
-    match up {
-        0 => parts.clear(),
-        // One dot is the file's own package.
-        _ => parts.truncate(parts.len().checked_sub(up - 1)?),
-    }
-    parts.extend(name.split('.').filter(|part| !part.is_empty()));
-    imports.read(&parts.join("."))?;
-    imports.files().last().map(|path| real(path))
-}
-
-fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
-}
-
 /// The Python files below the manifest above a file; without one, below its folder.
 fn kernel_files(file: &Path) -> Vec<PathBuf> {
     fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
@@ -201,10 +170,8 @@ fn kernel_files(file: &Path) -> Vec<PathBuf> {
             }
         }
     }
-    let above = file.ancestors().skip(1).take(ABOVE);
-    let root = above
-        .into_iter()
-        .find(|folder| folder.join("kernels.toml").is_file());
+    let mut above = file.ancestors().skip(1).take(ABOVE);
+    let root = above.find(|folder| folder.join("kernels.toml").is_file());
     let mut found = Vec::new();
     if let Some(root) = root.or_else(|| file.parent()) {
         collect(root, 0, &mut found);

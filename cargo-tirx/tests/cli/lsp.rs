@@ -364,6 +364,22 @@ fn a_name_is_renamed_in_all_files_that_import_it() {
         let document = json!({"uri": uri(name), "languageId": "python", "version": 1, "text": text});
         session.tell("textDocument/didOpen", json!({"textDocument": document}));
     };
+    // Where it is defined: imported by its name, under another one, behind a module and behind a module's own name, and
+    // from the file's own package.
+    for (name, part, skipped) in [
+        ("named.py", "TILE,", 1),
+        ("renamed.py", "= W", 2),
+        ("modules.py", "lib.shapes.TILE", 12),
+        ("modules.py", "s.TILE +", 3),
+        ("lib/beside.py", "(TILE)", 2),
+    ] {
+        let text = files.iter().find(|(file, ..)| *file == name).unwrap().1;
+        open(&mut session, name, text);
+        let params = json!({"textDocument": {"uri": uri(name)}, "position": at(text, part, skipped)});
+        let place = session.ask("textDocument/definition", params);
+        assert_eq!(place["uri"], uri("lib/shapes.py"), "{name}, {part}: {place}");
+        assert_eq!(place["range"]["start"]["line"], 0, "{name}, {part}: {place}");
+    }
     // From where it is defined, from where it is imported, and from behind a module.
     for (name, part) in [
         ("lib/shapes.py", "TILE"),
