@@ -33,6 +33,7 @@ mod simulate;
 mod stats;
 mod stubs;
 mod table;
+mod tensor_map;
 mod test;
 mod texts;
 mod toolchain;

@@ -44,8 +44,8 @@ pub(crate) fn holds(array: &str, dtype: DType) -> bool {
     wanted.is_some_and(|wanted| kind(array) == wanted) || of_ml_dtypes.contains(&&*kind(array))
 }
 
-/// Bytes of one element.
-fn element_bytes(descr: &str) -> Option<usize> {
+/// Bytes of one element, by NumPy's name of its type.
+pub(crate) fn element_bytes(descr: &str) -> Option<usize> {
     let rest = descr.strip_prefix(['<', '|', '='])?;
     let (kind, digits) = rest.split_at_checked(1)?;
     let bytes: usize = digits.parse().ok()?;

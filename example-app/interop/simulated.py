@@ -49,6 +49,17 @@ class DeviceVector:
         tensor = DLTensor(self.data, DLDevice(2, 0), 1, DLDataType(2, 32, 1), self.shape, self.strides, 0)
         self.managed = DLManagedTensor(tensor, None, None)
 
+    def shaped(self, *shape):
+        """The same memory as a compact tensor of another shape."""
+        same, rank = copy.copy(self), len(shape)
+        strides = [1] * rank
+        for dimension in range(rank - 1, 0, -1):
+            strides[dimension - 1] = strides[dimension] * shape[dimension]
+        same.shape, same.strides = (ctypes.c_int64 * rank)(*shape), (ctypes.c_int64 * rank)(*strides)
+        tensor = DLTensor(self.data, DLDevice(2, 0), rank, DLDataType(2, 32, 1), same.shape, same.strides, 0)
+        same.managed = DLManagedTensor(tensor, None, None)
+        return same
+
     def part(self, first_byte, n):
         """The same memory from another byte on."""
         part = copy.copy(self)

@@ -79,7 +79,8 @@ fn tensor_maps_are_checked_encoded_and_passed_by_number() {
     for expected in [
         stride,
         "::tirx_rt::host::tensor_map_rule(KERNEL, \"A_map\", \"globalStrides[0]\", \"a multiple of 16 bytes\", ",
-        "let a_map = &{ static CACHE: ::tirx_rt::TensorMapCache = ::tirx_rt::TensorMapCache::new();",
+        "let a_map = &if a_map_is_empty { ::tirx_rt::TensorMap::without_elements(\"tensor map `A_map`: its tensor has no elements",
+        "{ static CACHE: ::tirx_rt::TensorMapCache = ::tirx_rt::TensorMapCache::new();",
         "data_type: 7, ",
         "box_dims: &[4, 8], element_strides: &[1, 2], interleave: 0, swizzle: 0",
         "data_type: 11, ",

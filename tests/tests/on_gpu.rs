@@ -17,10 +17,8 @@ use std::time::Instant;
 use tirx_core::codegen::cuda;
 use tirx_core::ir::{DType, IRModule};
 use tirx_core::script::ConstValue;
-use tirx_rt::{
-    Device, DeviceFunction, Kernel, KernelImage, LaunchConfig, ParamKind, Stream, Tensor, TensorMap,
-    TensorMapSpec,
-};
+use tirx_rt::interpreted::{Interpreted, device_function};
+use tirx_rt::{Device, Kernel, KernelImage, Stream, Tensor};
 use tirx_sim::host;
 use tirx_tests::asynchronous::{CASES, Scale};
 use tirx_tests::differential::{ARCH, Checked, check, compare, nvcc, run};
@@ -85,21 +83,11 @@ impl Machine for Gpu {
             .iter()
             .find(|(name, _)| **name == launch.symbol)
             .ok_or("no such function")?;
-        let params = function.1.params.iter().map(|p| match p.dtype() {
-            _ if p.ty().is_tensor_map() => ParamKind::TensorMap,
-            dtype if dtype.is_handle() => ParamKind::Pointer,
-            dtype => ParamKind::Scalar {
-                bits: dtype.bits.next_power_of_two().clamp(8, 64),
-            },
-        });
         let symbol = match &self.stem {
             Some(stem) => format!("{stem}_kernel"),
             None => launch.symbol.clone(),
         };
-        let function = DeviceFunction {
-            symbol: leak(symbol.into_boxed_str()),
-            params: leak(params.collect()),
-        };
+        let function = device_function(&symbol, &function.1);
         let image = KernelImage {
             name: function.symbol,
             functions: leak(Box::new([function])),
@@ -110,39 +98,11 @@ impl Machine for Gpu {
             hash: "",
             signature: "",
         };
-        let config = LaunchConfig {
-            grid: launch.grid,
-            block: launch.block,
-            shared_bytes: launch.shared_bytes,
-            cluster: launch.cluster,
-            preferred_cluster: launch.preferred_cluster,
-            cooperative: launch.cooperative,
-            programmatic: launch.programmatic,
-        };
         let kernel = leak(Box::new(Kernel::new(leak(Box::new(image)))));
-        let mut args = launch.args.clone();
-        let mut maps = Vec::new();
-        for (argument, map) in &launch.tensor_maps {
-            args[*argument] = maps.len() as u64;
-            let spec = TensorMapSpec {
-                data_type: map.dtype as u32,
-                address: map.address,
-                dims: &map.dims,
-                strides: &map.strides,
-                box_dims: &map.box_dims,
-                element_strides: &map.element_strides,
-                interleave: map.interleave.into(),
-                swizzle: map.swizzle as u32,
-                l2_promotion: map.l2_promotion.into(),
-                oob_fill: map.nan_fill.into(),
-            };
-            maps.push(TensorMap::tiled(&self.stream, &spec).map_err(|e| e.to_string())?);
-        }
-        let maps: Vec<&TensorMap> = maps.iter().collect();
+        let interpreted = Interpreted::of(&self.stream, launch).map_err(|e| e.to_string())?;
         let launch = || {
-            // SAFETY: the arguments are those that the host function passes to this function, and the tensors stay.
-            let launched = unsafe { kernel.launch_with_tensor_maps(0, &self.stream, &config, &args, &maps) };
-            launched.map_err(|e| e.to_string())
+            // SAFETY: it is the function that the host function launches, and the tensors stay.
+            unsafe { interpreted.launch(kernel, 0, &self.stream) }.map_err(|e| e.to_string())
         };
         launch()?;
         if self.repeats > 0 {

@@ -43,6 +43,17 @@ def computed(A: T.Buffer((4096,), "float32"), m: T.int32, n: T.int32):
     tx = T.thread_id([32])
     if tx == 0:
         A[0] = T.cast(T.address_of(A_map) % T.uint64(64), "float32")
+
+
+@T.prim_func
+def rows(A: T.Buffer((4096,), "float32"), n: T.int64, pitch: T.int64):
+    A_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", A_map, "float32", 2, A.data, 64, n, pitch, 32, 8, 1, 1, 0, 0, 0, 0)
+    T.device_entry()
+    bx = T.cta_id([n])
+    tx = T.thread_id([32])
+    if tx == 0:
+        A[bx] = T.cast(T.address_of(A_map) % T.uint64(64), "float32")
 "#;
 
 fn run(entry: &str, numbers: &[(&str, i64)]) -> Result<(), String> {
@@ -76,7 +87,7 @@ fn each_rule_names_the_argument_and_what_it_must_be() {
     run("tiled", &GOOD).unwrap();
     for (name, value, field, rule) in [
         ("first", 8, "globalAddress", "a multiple of 16 bytes"),
-        ("n0", 0, "globalDim[0]", "from 1 to 2^32"),
+        ("n0", 0, "no elements", "the launch has blocks, which need a map"),
         ("n1", (1 << 32) + 1, "globalDim[1]", "from 1 to 2^32"),
         ("n1", -4, "globalDim[1]", "from 1 to 2^32"),
         ("pitch", 264, "globalStrides[0]", "a multiple of 16 bytes"),
@@ -113,6 +124,16 @@ fn each_rule_names_the_argument_and_what_it_must_be() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn a_tensor_without_rows_needs_no_map_where_nothing_is_launched() {
+    run("rows", &[("n", 4), ("pitch", 256)]).unwrap();
+    run("rows", &[("n", 0), ("pitch", 256)]).unwrap();
+    // No rule concerns what has no elements.
+    run("rows", &[("n", 0), ("pitch", 8)]).unwrap();
+    let error = run("rows", &[("n", 4), ("pitch", 8)]).unwrap_err();
+    assert!(error.contains("globalStrides[0] is 8"), "{error}");
 }
 
 #[test]

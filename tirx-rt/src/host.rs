@@ -465,9 +465,13 @@ pub fn begin(
 ) -> Result<Launching> {
     let device = stream.device_id();
     for (index, arg) in args.iter().enumerate() {
-        if let Kind::TensorMap(map) = &arg.0
-            && map.device_id() != device
-        {
+        if let Kind::TensorMap(map) = &arg.0 {
+            if map.device_id() == device {
+                if let Some(storage) = map.storage() {
+                    storage.order(stream)?;
+                }
+                continue;
+            }
             let argument = names.get(index).copied().unwrap_or("?");
             let (expected, actual) = (device, map.device_id());
             return Err(mismatch(

@@ -126,6 +126,12 @@ impl Kernel {
         if config.grid.contains(&0) {
             return Ok(());
         }
+        if let Some(missing) = maps.iter().find_map(|map| map.missing()) {
+            return Err(Error::Check {
+                kernel: self.image().name,
+                message: missing.to_string(),
+            });
+        }
         limits::check(self.image().name, config)?;
         let Stream(kind, wanted) = stream;
         let config = &wanted.applied(config);

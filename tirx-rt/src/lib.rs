@@ -37,6 +37,9 @@ mod float4;
 mod graph;
 pub mod host;
 mod image;
+#[cfg(feature = "simulator")]
+#[doc(hidden)]
+pub mod interpreted;
 mod kernel;
 mod launch_attributes;
 mod limits;
@@ -74,7 +77,7 @@ pub use shape::{MAX_RANK, Shape};
 pub use simulator::{StandIn, StandInScalar};
 pub use targets::{ForTargets, KernelForTargets};
 pub use tensor::{AsTensor, AsTensorMut, Tensor, View, ViewMut};
-pub use tensor_map::{TensorMap, TensorMapCache, TensorMapSpec};
+pub use tensor_map::{Swizzle, TensorMap, TensorMapBuilder, TensorMapCache, TensorMapSpec};
 
 /// Launches a device function with device pointers, for generated code. The keyword `unsafe` is in this macro and not
 /// in the generated code, so that a crate with `#![forbid(unsafe_code)]` can include its kernels.

@@ -269,7 +269,7 @@ impl RecordedLaunch {
             function,
             config: *config,
             args: args.to_vec(),
-            maps: maps.iter().map(|map| **map).collect(),
+            maps: maps.iter().map(|map| (*map).clone()).collect(),
             windows: WINDOWS.with_borrow(Clone::clone),
         }
     }

@@ -3,7 +3,9 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::device::{Stream, StreamKind};
-use crate::image::{native_runs_on, parse, ptx_runs_on};
+#[cfg(feature = "simulator")]
+use crate::image::parse;
+use crate::image::{native_runs_on, ptx_runs_on};
 use crate::kernel::Kernel;
 use crate::{Error, Result, cuda};
 

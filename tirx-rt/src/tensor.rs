@@ -221,6 +221,9 @@ impl<T: Element> Tensor<T> {
     pub(crate) fn storage(&self) -> &Storage {
         &self.storage
     }
+    pub(crate) fn storage_arc(&self) -> &Arc<Storage> {
+        &self.storage
+    }
     /// The offset of the first element in its storage, in bytes.
     pub(crate) fn first_byte(&self) -> usize {
         bytes_of::<T>(self.offset)

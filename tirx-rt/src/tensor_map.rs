@@ -2,24 +2,40 @@
 //!
 //! A map is 128 opaque bytes. On a GPU the driver's `cuTensorMapEncodeTiled` makes them; on the simulator they are the
 //! simulator's own. Generated launchers check the rules of a map first (a broken one is named) and keep what they
-//! encoded, so that a launch with the same tensors encodes nothing.
+//! encoded, so that a launch with the same tensors encodes nothing. Where a kernel takes a map as an argument, the program
+//! makes it: with [`TensorMap::of`] from a tensor, or with [`TensorMap::tiled`] from numbers.
 
-use std::sync::{Mutex, PoisonError};
+mod of_tensor;
 
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub use self::of_tensor::{Swizzle, TensorMapBuilder};
 use crate::cuda;
 use crate::device::{Stream, StreamKind};
+use crate::storage::Storage;
 use crate::{Error, Result};
 
 /// Size of an encoded map in 8-byte words.
 const WORDS: usize = 16;
 
 /// An encoded tensor map: `CUtensorMap`.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone)]
 #[repr(C, align(64))]
 pub struct TensorMap {
     words: [u64; WORDS],
     device: i32,
+    /// Of a map that was made from a tensor: launches with the map use its memory.
+    storage: Option<Arc<Storage>>,
+    /// Of a tensor without elements, which has no map: the error of a launch that needs one.
+    missing: Option<&'static str>,
 }
+
+impl PartialEq for TensorMap {
+    fn eq(&self, other: &TensorMap) -> bool {
+        (self.words, self.device, self.missing) == (other.words, other.device, other.missing)
+    }
+}
+impl Eq for TensorMap {}
 
 impl std::fmt::Debug for TensorMap {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -52,26 +68,47 @@ pub struct TensorMapSpec<'a> {
     pub oob_fill: u32,
 }
 
+impl TensorMapSpec<'_> {
+    /// Checks the rules of a map. Without the feature `simulator` only the lengths of the arrays: the driver checks the rest.
+    fn check(&self) -> std::result::Result<(), String> {
+        #[cfg(feature = "simulator")]
+        return tirx_ir::abi::tensor_map::Numbers {
+            data_type: self.data_type,
+            address: self.address,
+            dims: self.dims,
+            strides: self.strides,
+            box_dims: self.box_dims,
+            element_strides: self.element_strides,
+            interleave: self.interleave,
+            swizzle: self.swizzle,
+            l2_promotion: self.l2_promotion,
+            oob_fill: self.oob_fill,
+        }
+        .check();
+        #[cfg(not(feature = "simulator"))]
+        {
+            let rank = self.dims.len();
+            let arrays = [
+                self.strides.len() + 1,
+                self.box_dims.len(),
+                self.element_strides.len(),
+            ];
+            match (1..=5).contains(&rank) && arrays == [rank; 3] {
+                true => Ok(()),
+                false => Err("a tensor map has 1 to 5 extents, one stride fewer, and as many box extents and element strides".into()),
+            }
+        }
+    }
+}
+
 impl TensorMap {
-    /// Encodes a map for the stream's device.
+    /// Encodes a map for the stream's device, of memory that the caller keeps and whose uses it orders itself; see
+    /// [`TensorMap::of`] for one that does both.
     ///
     /// # Errors
-    /// [`Error::Shape`] where the arrays do not fit each other, [`Error::Driver`] where the driver refuses.
+    /// [`Error::Shape`] where a rule of tensor maps is broken, [`Error::Driver`] where the driver refuses.
     pub fn tiled(stream: &Stream, spec: &TensorMapSpec<'_>) -> Result<TensorMap> {
-        let rank = spec.dims.len();
-        let fits = (1..=5).contains(&rank)
-            && spec.strides.len() == rank - 1
-            && spec.box_dims.len() == rank
-            && spec.element_strides.len() == rank;
-        if !fits {
-            return Err(Error::Shape(format!(
-                "a tensor map has 1 to 5 extents, one stride fewer, and as many box extents and element strides; \
-                 found {rank}, {}, {} and {}",
-                spec.strides.len(),
-                spec.box_dims.len(),
-                spec.element_strides.len()
-            )));
-        }
+        spec.check().map_err(Error::Shape)?;
         let words = match &stream.0 {
             StreamKind::Cuda(stream) => cuda::tensor_map::encode(stream, spec)?,
             #[cfg(feature = "simulator")]
@@ -80,7 +117,30 @@ impl TensorMap {
         Ok(TensorMap {
             words,
             device: stream.device_id(),
+            storage: None,
+            missing: None,
         })
+    }
+
+    /// In generated code: the map of a tensor without elements. A launch with blocks gives the error.
+    #[doc(hidden)]
+    pub const fn without_elements(error: &'static str) -> TensorMap {
+        TensorMap {
+            words: [0; WORDS],
+            device: i32::MIN,
+            storage: None,
+            missing: Some(error),
+        }
+    }
+
+    /// Why it cannot be used by a launch with blocks.
+    pub(crate) fn missing(&self) -> Option<&'static str> {
+        self.missing
+    }
+
+    /// The memory of the tensor that it was made from.
+    pub(crate) fn storage(&self) -> Option<&Storage> {
+        self.storage.as_deref()
     }
 
     /// The encoded bytes as words.
@@ -164,14 +224,14 @@ impl TensorMapCache {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = entries.iter().position(|(known, _)| *known == key) {
             entries.swap(0, at);
-            return Ok(entries[0].1);
+            return Ok(entries[0].1.clone());
         }
         let map = TensorMap::tiled(stream, spec).map_err(|error| Error::Check {
             kernel,
             message: format!("tensor map `{name}`: {error} ({spec:?})"),
         })?;
         entries.truncate(KEPT - 1);
-        entries.insert(0, (key, map));
+        entries.insert(0, (key, map.clone()));
         Ok(map)
     }
 }

@@ -18,6 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use tirx_ir::IRModule;
+use tirx_ir::abi::tensor_map::Numbers;
 use tirx_sim::{
     Allocation, Launch, LaunchOptions, MOST_SHARED, Memory, Program, StandIns, TENSOR_MAP_BYTES, TensorMap,
     TensorMapSwizzle, TensorMapType,
@@ -498,6 +499,22 @@ pub unsafe extern "C" fn cuTensorMapEncodeTiled(
                 std::slice::from_raw_parts(element_strides, rank).to_vec(),
             )
         };
+        let checked = Numbers {
+            data_type: data_type as u32,
+            address,
+            dims: &dims,
+            strides: &strides,
+            box_dims: &box_dims,
+            element_strides: &element_strides,
+            interleave: interleave as u32,
+            swizzle: swizzle as u32,
+            l2_promotion: l2_promotion as u32,
+            oob_fill: oob_fill as u32,
+        }
+        .check();
+        if let Err(reason) = checked {
+            return fail(status::INVALID_VALUE, reason);
+        }
         let encoded = TensorMap {
             dtype,
             address,

@@ -41,6 +41,8 @@ pub enum Argument {
     Bool(bool),
     /// `None`: a pointer to nothing.
     Null,
+    /// A tensor map that the caller has encoded.
+    TensorMap(TensorMap),
 }
 
 /// A launch by the host function.
@@ -150,8 +152,9 @@ struct Machine<'a> {
     launch: &'a mut dyn FnMut(&Launch) -> Result<(), String>,
     /// The stack of packed arguments, in a host function that builds one.
     stack: Vec<Option<Expr>>,
-    /// Tensor maps encoded so far.
-    maps: Vec<TensorMap>,
+    /// Tensor maps, the caller's and those encoded so far; for one of a tensor without elements the error of a launch that
+    /// takes it.
+    maps: Vec<Result<TensorMap>>,
     steps: u64,
 }
 
@@ -293,11 +296,14 @@ impl Machine<'_> {
                     preferred_cluster: [1; 3],
                     ..Launch::default()
                 };
+                let mut empty = None;
                 for (param, arg) in call.device.params.iter().zip(call.args) {
                     let value = self.value(arg)?;
                     if let Value::Handle(Handle::Map(number)) = value {
-                        let argument = launch.args.len();
-                        launch.tensor_maps.push((argument, self.maps[number].clone()));
+                        match &self.maps[number] {
+                            Ok(map) => launch.tensor_maps.push((launch.args.len(), map.clone())),
+                            Err(error) => empty = empty.or(Some(error.clone())),
+                        }
                         launch.args.push(0);
                         continue;
                     }
@@ -321,7 +327,10 @@ impl Machine<'_> {
                 }
                 // A grid with no blocks does nothing, as in a launcher.
                 if !launch.grid.contains(&0) {
-                    (self.launch)(&launch)?;
+                    match empty {
+                        Some(error) => return Err(error),
+                        None => (self.launch)(&launch)?,
+                    }
                 }
                 Ok(Flow::Next)
             }
@@ -330,6 +339,13 @@ impl Machine<'_> {
     }
 
     fn encode_tensor_map(&mut self, encode: &Encode<'_>) -> Result<()> {
+        if let Some(empty) = encode.is_empty()
+            && self.holds(&empty)?
+        {
+            let error = tensor_map::without_elements(encode.map.name());
+            self.define_map(encode.map, Err(error));
+            return Ok(());
+        }
         for rule in encode.rules() {
             if !self.holds(&rule.condition)? {
                 let (map, value) = (encode.map.name(), self.number(&rule.value)?);
@@ -360,11 +376,15 @@ impl Machine<'_> {
             l2_promotion: encode.l2_promotion as u8,
             nan_fill: encode.oob_fill == 1,
         };
+        self.define_map(encode.map, Ok(map));
+        Ok(())
+    }
+
+    fn define_map(&mut self, var: &Var, map: Result<TensorMap>) {
         let number = self.maps.len();
         self.maps.push(map);
         self.values
-            .insert(encode.map.clone(), Value::Handle(Handle::Map(number)));
-        Ok(())
+            .insert(var.clone(), Value::Handle(Handle::Map(number)));
     }
 
     /// The message of a failed check, in the form of the launchers' errors.
@@ -675,12 +695,17 @@ impl Machine<'_> {
                     Argument::Float(_) => arg_type::FLOAT,
                     Argument::Bool(_) => arg_type::BOOL,
                     Argument::Null => arg_type::NONE,
+                    Argument::TensorMap(_) => arg_type::POINTER,
                 })
             }
             (Handle::Args, Field::ArgValue) => match arguments.get(position).ok_or_else(unknown)? {
                 Argument::Tensor { .. } => Value::Handle(Handle::Tensor(position)),
                 Argument::Int(v) => Value::Int((*v).into()),
                 Argument::Null => Value::Int(0),
+                Argument::TensorMap(map) => {
+                    self.maps.push(Ok(map.clone()));
+                    Value::Handle(Handle::Map(self.maps.len() - 1))
+                }
                 Argument::Bool(v) => Value::Int((*v).into()),
                 // Only the selected operand is evaluated, for integers too.
                 Argument::Float(v) if dtype.is_floating() => Value::Float(*v),

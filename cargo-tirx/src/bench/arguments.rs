@@ -7,11 +7,14 @@ use tirx_core::ir::{PrimFunc, Var};
 use tirx_core::script::{ConstValue, KernelFile, NoImports};
 use tirx_core::source::SourceMap;
 use tirx_rt::{Stream, Tensor};
+use tirx_sim::TensorMap;
 use tirx_sim::host::Argument;
 
 use super::{Bench, values};
 use crate::failure::{Result, user};
+use crate::npy;
 use crate::simulate::{inferred_shape, named, scalar, shown_name};
+use crate::tensor_map::{self, Given, Source};
 
 /// The arguments of a call.
 pub(super) struct Call {
@@ -27,6 +30,7 @@ pub(super) fn arguments(command: &Bench, stream: &Stream, code: &KernelCode) -> 
     let names: Vec<String> = func.params.iter().map(|param| shown_name(func, param)).collect();
     let mut sizes = named("--size", &command.sizes)?;
     let mut scalars = named("--scalar", &command.scalars)?;
+    let mut maps = tensor_map::given(&command.tensor_maps)?;
     let mut numbers: Vec<(String, String)> = code
         .values
         .iter()
@@ -50,9 +54,8 @@ pub(super) fn arguments(command: &Bench, stream: &Stream, code: &KernelCode) -> 
             continue;
         }
         if param.ty().is_tensor_map() {
-            return Err(user(format_args!(
-                "`{name}` is a tensor map, which a program gives: only kernels that make their own are measured here"
-            )));
+            values.push(None);
+            continue;
         }
         let dtype = param.dtype();
         let given = scalars.remove(name.as_str());
@@ -92,9 +95,14 @@ pub(super) fn arguments(command: &Bench, stream: &Stream, code: &KernelCode) -> 
     }
     let mut tensors = Vec::new();
     let mut arguments = Vec::new();
+    let mut of_maps = Vec::new();
     for (number, (param, value)) in func.params.iter().zip(values).enumerate() {
         let (Some(buffer), None) = (func.buffer_of(param), &value) else {
-            arguments.extend(value);
+            if param.ty().is_tensor_map() {
+                of_maps.push(number);
+            }
+            // A map is made when all tensors are there.
+            arguments.push(value.unwrap_or(Argument::Null));
             continue;
         };
         let missing = |_| {
@@ -134,12 +142,79 @@ pub(super) fn arguments(command: &Bench, stream: &Stream, code: &KernelCode) -> 
         });
         tensors.push(tensor);
     }
+    for number in of_maps {
+        let name = &names[number];
+        let Some(map) = maps.remove(name) else {
+            return Err(user(format_args!(
+                "tensor map `{name}` is missing\n  = help: give --tensor-map {name}=float16[64x128],box=64x32 (its tensor, and \
+                 what one copy moves)"
+            )));
+        };
+        let (map, own) = made(stream, &map, name, number, &names, &arguments)?;
+        arguments[number] = Argument::TensorMap(map);
+        tensors.extend(own);
+    }
+    if let Some(unknown) = maps.keys().next() {
+        return Err(user(format_args!(
+            "--tensor-map {unknown}: the kernel takes no such tensor map"
+        )));
+    }
     Ok(Call {
         arguments,
         names,
         tensors,
         numbers,
     })
+}
+
+/// A tensor map of the command line, and its tensor where no parameter has it.
+fn made(
+    stream: &Stream,
+    map: &Given,
+    name: &str,
+    number: usize,
+    names: &[String],
+    arguments: &[Argument],
+) -> Result<(TensorMap, Option<Tensor<u8>>)> {
+    if let Source::Parameter(other) = &map.source {
+        let place = names.iter().position(|known| known == other);
+        let Some(Argument::Tensor {
+            dtype,
+            shape,
+            address,
+            ..
+        }) = place.and_then(|place| arguments.get(place))
+        else {
+            return Err(user(format_args!(
+                "tensor map `{name}`: `{other}` is no tensor of the kernel"
+            )));
+        };
+        let extents: Vec<usize> = shape.iter().map(|extent| *extent as usize).collect();
+        let bits = extents.iter().product::<usize>() * usize::from(dtype.bits);
+        let memory = tensor_map::Memory {
+            address: *address,
+            bytes: bits.div_ceil(8),
+            shape: &extents,
+            descr: npy::descr(*dtype).unwrap_or("|u1"),
+            dtype: Some(*dtype),
+        };
+        return Ok((map.encode(name, &memory)?, None));
+    }
+    let Some(mut array) = map.array(name)? else {
+        return Err(user(format_args!("tensor map `{name}`: it has no tensor")));
+    };
+    if let Source::New { dtype, .. } = &map.source {
+        array.bytes = values::normal(*dtype, array.bytes.len().max(1), number);
+    }
+    let tensor = Tensor::from_slice(stream, &array.bytes, [array.bytes.len()]).map_err(user)?;
+    let memory = tensor_map::Memory {
+        address: tensor.address(),
+        bytes: array.bytes.len(),
+        shape: &array.shape,
+        descr: &array.descr,
+        dtype: None,
+    };
+    Ok((map.encode(name, &memory)?, Some(tensor)))
 }
 
 /// A value as Python writes it, where it is a number.

@@ -3,10 +3,8 @@
 use tirx_build::KernelCode;
 use tirx_core::ir::abi;
 use tirx_core::ir::{IRModule, PrimFunc};
-use tirx_rt::{
-    DeviceFunction, DeviceProperties, KernelImage, LaunchConfig, ParamKind, Stream, Tensor, TensorMap,
-    TensorMapSpec,
-};
+use tirx_rt::interpreted::{Interpreted, device_function};
+use tirx_rt::{DeviceProperties, KernelImage, Stream, Tensor};
 use tirx_sim::host;
 
 use super::arguments::Call;
@@ -45,19 +43,7 @@ fn empty_image() -> KernelImage {
 pub(super) fn image(code: &KernelCode) -> &'static KernelImage {
     let functions = abi::device_functions(&code.lowered)
         .into_iter()
-        .map(|(symbol, function)| {
-            let params = function.params.iter().map(|p| match p.dtype() {
-                _ if p.ty().is_tensor_map() => ParamKind::TensorMap,
-                dtype if dtype.is_handle() => ParamKind::Pointer,
-                dtype => ParamKind::Scalar {
-                    bits: dtype.bits.next_power_of_two().clamp(8, 64),
-                },
-            });
-            DeviceFunction {
-                symbol: leak(symbol.to_string().into_boxed_str()),
-                params: leak(params.collect()),
-            }
-        });
+        .map(|(symbol, function)| device_function(symbol, function));
     let target = leak(code.target.clone().into_boxed_str());
     leak(Box::new(KernelImage {
         name: leak(code.kernel.clone().into_boxed_str()),
@@ -69,13 +55,8 @@ pub(super) fn image(code: &KernelCode) -> &'static KernelImage {
     }))
 }
 
-/// A launch that is repeated.
-pub(super) struct Repeated {
-    pub(super) function: usize,
-    pub(super) config: LaunchConfig,
-    pub(super) args: Vec<u64>,
-    pub(super) maps: Vec<TensorMap>,
-}
+/// A launch that is repeated, with the number of its function.
+pub(super) type Repeated = (usize, Interpreted);
 
 /// What one call does.
 pub(super) struct Launches {
@@ -100,38 +81,7 @@ pub(super) fn launches(stream: &Stream, code: &KernelCode, call: &Call) -> Resul
         let (r, w) = traffic(module, functions[at].1, launch, &call.tensors);
         read += r;
         written += w;
-        let mut args = launch.args.clone();
-        let mut maps = Vec::new();
-        for (argument, map) in &launch.tensor_maps {
-            args[*argument] = maps.len() as u64;
-            let spec = TensorMapSpec {
-                data_type: map.dtype as u32,
-                address: map.address,
-                dims: &map.dims,
-                strides: &map.strides,
-                box_dims: &map.box_dims,
-                element_strides: &map.element_strides,
-                interleave: map.interleave.into(),
-                swizzle: map.swizzle as u32,
-                l2_promotion: map.l2_promotion.into(),
-                oob_fill: map.nan_fill.into(),
-            };
-            maps.push(TensorMap::tiled(stream, &spec).map_err(|e| e.to_string())?);
-        }
-        all.push(Repeated {
-            function: at,
-            config: LaunchConfig {
-                grid: launch.grid,
-                block: launch.block,
-                shared_bytes: launch.shared_bytes,
-                cluster: launch.cluster,
-                preferred_cluster: launch.preferred_cluster,
-                cooperative: launch.cooperative,
-                programmatic: launch.programmatic,
-            },
-            args,
-            maps,
-        });
+        all.push((at, Interpreted::of(stream, launch).map_err(|e| e.to_string())?));
         Ok(())
     });
     result.map_err(|message| user(format_args!("kernel `{}`: {message}", code.kernel)))?;

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tirx_build::{Builder, CodeForm, KernelCode};
-use tirx_rt::{Device, DeviceProperties, Event, Kernel, Stream, Tensor, TensorMap};
+use tirx_rt::{Device, DeviceProperties, Event, Kernel, Stream, Tensor};
 
 use crate::failure::{Failure, Result, choice, user};
 use crate::output::{Output, out};
@@ -42,6 +42,8 @@ pub(crate) struct Bench {
     /// A scalar argument; floating-point arguments default to 1.
     #[arg(long = "scalar", value_name = "NAME=VALUE")]
     scalars: Vec<String>,
+    #[arg(long = "tensor-map", value_name = "NAME=WHAT,box=…", help = crate::tensor_map::HELP)]
+    tensor_maps: Vec<String>,
     /// The number of operations per call, as a Python expression over parameters and sizes: `2*M*N*K`.
     #[arg(long, value_name = "EXPRESSION")]
     operations: Option<String>,
@@ -148,20 +150,11 @@ struct Repetition<'a> {
 
 impl Repetition<'_> {
     fn call(&self) -> tirx_rt::Result<()> {
-        for launch in self.launches {
-            let maps: Vec<&TensorMap> = launch.maps.iter().collect();
+        for (function, launch) in self.launches {
             #[expect(unsafe_code, reason = "the launches are those of the host function")]
             // SAFETY: function, arguments and extents are those that the kernel's host function launches with, of
             // tensors with the shapes that it has checked, which live until the stream is done.
-            unsafe {
-                self.kernel.launch_with_tensor_maps(
-                    launch.function,
-                    self.stream,
-                    &launch.config,
-                    &launch.args,
-                    &maps,
-                )
-            }?;
+            unsafe { launch.launch(self.kernel, *function, self.stream) }?;
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use crate::input::is_lowered;
 use crate::literal;
 use crate::npy::{self, Array};
 use crate::output::Output;
+use crate::tensor_map::{self, Given};
 
 /// `NAME=VALUE` options by name.
 pub(crate) fn named(option: &str, given: &[String]) -> Result<BTreeMap<String, String>> {
@@ -37,6 +38,8 @@ pub(super) struct Prepared {
     pub(super) arrays: Vec<Option<Array>>,
     pub(super) out_files: Vec<Option<PathBuf>>,
     pub(super) values: Vec<Option<Argument>>,
+    /// The tensor maps that the command line makes; the tensor of one is in `arrays` unless a parameter has it.
+    pub(super) maps: Vec<Option<Given>>,
 }
 
 /// The arguments of the command line, for the kernel that it names.
@@ -44,6 +47,7 @@ pub(super) fn prepare(command: &Simulate, output: &Output) -> Result<Prepared> {
     let mut files = named("--arg", &command.args)?;
     let mut scalars = named("--scalar", &command.scalars)?;
     let mut outs = named("--out", &command.outs)?;
+    let mut given = tensor_map::given(&command.tensor_maps)?;
 
     let settings = command.input.settings()?;
     let loaded = command.input.load()?;
@@ -57,23 +61,31 @@ pub(super) fn prepare(command: &Simulate, output: &Output) -> Result<Prepared> {
     output.show(&warnings);
 
     let names: Vec<String> = func.params.iter().map(|p| shown_name(&func, p)).collect();
-    let take = |all: &mut BTreeMap<String, String>, number: usize, param: &Var, name: &str| {
-        all.remove(name)
-            .or_else(|| all.remove(param.name()))
-            .or_else(|| all.remove(&number.to_string()))
-    };
     // Given arguments first, then those that follow from them.
     let mut extents: HashMap<Var, i128> = HashMap::new();
     let mut arrays: Vec<Option<Array>> = Vec::new();
     let mut out_files: Vec<Option<PathBuf>> = Vec::new();
     let mut values: Vec<Option<Argument>> = Vec::new();
+    let mut maps: Vec<Option<Given>> = Vec::new();
     for (number, (param, name)) in func.params.iter().zip(&names).enumerate() {
         let buffer = func.buffer_of(param);
-        out_files.push(
-            take(&mut outs, number, param, name)
-                .filter(|_| buffer.is_some())
-                .map(PathBuf::from),
-        );
+        let map = match param.ty().is_tensor_map() {
+            true => take(&mut given, number, param, name),
+            false => None,
+        };
+        let own = map.as_ref().map(|map| map.array(name)).transpose()?.flatten();
+        if buffer.is_some() || own.is_some() {
+            out_files.push(take(&mut outs, number, param, name).map(PathBuf::from));
+        } else {
+            out_files.push(None);
+        }
+        if map.is_some() {
+            arrays.push(own);
+            values.push(None);
+            maps.push(map);
+            continue;
+        }
+        maps.push(None);
         let array = array(name, param, buffer, take(&mut files, number, param, name))?;
         for (buffer, array) in buffer.iter().zip(&array) {
             for (extent, actual) in buffer.shape.iter().zip(&array.shape) {
@@ -97,6 +109,12 @@ pub(super) fn prepare(command: &Simulate, output: &Output) -> Result<Prepared> {
     for (option, left) in [("--arg", &files), ("--scalar", &scalars), ("--out", &outs)] {
         nothing_left(option, left, &names)?;
     }
+    if let Some(name) = given.keys().find(|name| names.contains(name)) {
+        return Err(user(format_args!(
+            "--tensor-map {name}: `{name}` is no tensor map"
+        )));
+    }
+    nothing_left("--tensor-map", &given, &names)?;
     Ok(Prepared {
         func,
         lowered,
@@ -105,12 +123,25 @@ pub(super) fn prepare(command: &Simulate, output: &Output) -> Result<Prepared> {
         arrays,
         out_files,
         values,
+        maps,
     })
+}
+
+/// The value for a parameter, by its buffer's name, its own or its number.
+fn take<T>(all: &mut BTreeMap<String, T>, number: usize, param: &Var, name: &str) -> Option<T> {
+    all.remove(name)
+        .or_else(|| all.remove(param.name()))
+        .or_else(|| all.remove(&number.to_string()))
 }
 
 /// The array of a tensor parameter; `None` where the command line gives no file for it.
 fn array(name: &str, param: &Var, buffer: Option<&Buffer>, file: Option<String>) -> Result<Option<Array>> {
     let Some(file) = file else { return Ok(None) };
+    if param.ty().is_tensor_map() {
+        return Err(user(format_args!(
+            "`{name}` is a tensor map\n  = help: give it with --tensor-map {name}={file},box=64x32 (what one copy moves)"
+        )));
+    }
     let Some(buffer) = buffer else {
         return Err(user(format_args!(
             "`{name}` is a scalar of {}\n  = help: give it with --scalar",
@@ -139,11 +170,11 @@ fn array(name: &str, param: &Var, buffer: Option<&Buffer>, file: Option<String>)
 /// The value of a scalar parameter; `None` for a tensor.
 fn value(name: &str, param: &Var, is_tensor: bool, text: Option<String>) -> Result<Option<Argument>> {
     match (is_tensor, text) {
-        (false, Some(text)) => Ok(Some(scalar(name, param.dtype(), &text)?)),
-        (false, None) if param.ty().is_tensor_map() => Err(user(format_args!(
-            "`{name}` is a tensor map, which a program gives: no option can\n  = help: make it in the kernel's host part, \
-             with runtime.cuTensorMapEncodeTiled over a tensor that is a parameter"
+        (false, _) if param.ty().is_tensor_map() => Err(user(format_args!(
+            "tensor map `{name}` is missing\n  = help: give --tensor-map {name}=FILE.npy,box=64x32 (what one copy moves, and \
+             swizzle=128 or other modes)"
         ))),
+        (false, Some(text)) => Ok(Some(scalar(name, param.dtype(), &text)?)),
         (false, None) => Err(user(format_args!(
             "scalar `{name}` is missing\n  = help: give --scalar {name}=VALUE"
         ))),
@@ -155,7 +186,7 @@ fn value(name: &str, param: &Var, is_tensor: bool, text: Option<String>) -> Resu
 }
 
 /// Fails where an option names something that the kernel has not.
-fn nothing_left(option: &str, left: &BTreeMap<String, String>, names: &[String]) -> Result<()> {
+fn nothing_left<T>(option: &str, left: &BTreeMap<String, T>, names: &[String]) -> Result<()> {
     let Some(unknown) = left.keys().next() else {
         return Ok(());
     };

@@ -18,6 +18,7 @@ use crate::failure::{Failure, Result, user};
 use crate::input::Input;
 use crate::observed;
 use crate::output::{Output, out, say};
+use crate::tensor_map;
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Simulate {
@@ -29,6 +30,8 @@ pub(crate) struct Simulate {
     /// A scalar argument.
     #[arg(long = "scalar", value_name = "NAME=VALUE")]
     scalars: Vec<String>,
+    #[arg(long = "tensor-map", value_name = "NAME=WHAT,box=…", help = tensor_map::HELP)]
+    tensor_maps: Vec<String>,
     /// Writes a tensor when the kernel is done; it starts zero-filled unless --arg sets it.
     #[arg(long = "out", value_name = "NAME=FILE.npy")]
     outs: Vec<String>,

@@ -16,6 +16,7 @@ use super::Simulate;
 use super::arguments::{Prepared, inferred_shape};
 use crate::failure::{Failure, Result, usage, user};
 use crate::npy::{self, Array};
+use crate::tensor_map::{self, Source};
 
 /// A tensor on the simulator.
 pub(super) struct Bound {
@@ -49,30 +50,14 @@ pub(super) fn once(
     exploration: Option<&Exploration>,
 ) -> Result<Ran> {
     let Prepared {
-        func,
-        lowered,
-        names,
-        values,
-        ..
+        func, lowered, names, ..
     } = prepared;
     let step_limit = command
         .step_limit
         .map_or_else(|| variable("TIRX_SIM_STEP_LIMIT"), |v| Ok(Some(v)))?;
     let memory = Memory::new();
     let bound = bind(prepared, &memory)?;
-    let arguments: Vec<Argument> = bound
-        .iter()
-        .zip(values)
-        .filter_map(|(tensor, value)| match tensor {
-            Some(tensor) => Some(Argument::Tensor {
-                dtype: tensor.dtype,
-                shape: tensor.shape.clone(),
-                address: tensor.memory.address(),
-                byte_offset: 0,
-            }),
-            None => value.clone(),
-        })
-        .collect();
+    let arguments = call(prepared, &bound)?;
 
     let stand_ins = StandIns::default();
     let options = CompileOptions {
@@ -156,6 +141,54 @@ pub(super) fn once(
     })
 }
 
+/// The arguments of a call with these tensors.
+fn call(prepared: &Prepared, bound: &[Option<Bound>]) -> Result<Vec<Argument>> {
+    let mut arguments = Vec::new();
+    for (number, (tensor, map)) in bound.iter().zip(&prepared.maps).enumerate() {
+        let Some(map) = map else {
+            let tensor = tensor.as_ref().map(|tensor| Argument::Tensor {
+                dtype: tensor.dtype,
+                shape: tensor.shape.clone(),
+                address: tensor.memory.address(),
+                byte_offset: 0,
+            });
+            arguments.extend(tensor.or_else(|| prepared.values[number].clone()));
+            continue;
+        };
+        let name = &prepared.names[number];
+        let of_parameter = match &map.source {
+            Source::Parameter(other) => {
+                let known = bound.iter().flatten().find(|tensor| tensor.name == *other);
+                Some(known.ok_or_else(|| {
+                    user(format_args!(
+                        "tensor map `{name}`: `{other}` is no tensor of the kernel\n  = help: a file ends with .npy, and \
+                         new memory is float16[64x128]"
+                    ))
+                })?)
+            }
+            _ => None,
+        };
+        // One that is of no parameter has its own tensor.
+        let Some(memory) = of_parameter.or(tensor.as_ref()) else {
+            continue;
+        };
+        let shape: Vec<usize> = memory.shape.iter().map(|extent| *extent as usize).collect();
+        let of = tensor_map::Memory {
+            address: memory.memory.address(),
+            bytes: memory.memory.len(),
+            shape: &shape,
+            descr: memory
+                .descr
+                .as_deref()
+                .or(npy::descr(memory.dtype))
+                .unwrap_or("|u1"),
+            dtype: of_parameter.map(|tensor| tensor.dtype),
+        };
+        arguments.push(Argument::TensorMap(map.encode(name, &of)?));
+    }
+    Ok(arguments)
+}
+
 /// The tensors of a run: arrays from files, and zeros for those that are written alone.
 fn bind(prepared: &Prepared, memory: &Memory) -> Result<Vec<Option<Bound>>> {
     let Prepared {
@@ -169,7 +202,19 @@ fn bind(prepared: &Prepared, memory: &Memory) -> Result<Vec<Option<Bound>>> {
     let mut bound: Vec<Option<Bound>> = Vec::new();
     for ((param, name), (array, out)) in func.params.iter().zip(names).zip(arrays.iter().zip(out_files)) {
         let Some(buffer) = func.buffer_of(param) else {
-            bound.push(None);
+            // The tensor of a tensor map.
+            bound.push(array.as_ref().map(|array| {
+                let memory = memory.alloc(array.bytes.len());
+                memory.write(0, &array.bytes);
+                Bound {
+                    name: name.clone(),
+                    dtype: DType::UINT8,
+                    shape: array.shape.iter().map(|extent| *extent as i64).collect(),
+                    memory,
+                    descr: Some(array.descr.clone()),
+                    out: out.clone(),
+                }
+            }));
             continue;
         };
         let element = buffer.dtype.bytes();

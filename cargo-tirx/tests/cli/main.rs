@@ -11,6 +11,7 @@ mod orders;
 mod programs;
 mod runs;
 mod simulator;
+mod tensor_maps;
 mod workspaces;
 
 use std::fs;

@@ -387,8 +387,8 @@ fn a_tensor_map_is_not_asked_for_as_a_scalar() {
         &outcome,
         1,
         &[
-            "`A_map` is a tensor map, which a program gives",
-            "runtime.cuTensorMapEncodeTiled",
+            "tensor map `A_map` is missing",
+            "--tensor-map A_map=FILE.npy,box=64x32",
         ],
     );
 }

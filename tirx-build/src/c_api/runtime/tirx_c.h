@@ -89,6 +89,36 @@ typedef struct {
 } tirx_tensor_map;
 #endif
 
+/* How a copy permutes the 16-byte pieces of a box's rows in shared memory; the rows have at most so many bytes. */
+typedef enum {
+  TIRX_SWIZZLE_NONE = 0,
+  TIRX_SWIZZLE_32B = 1,
+  TIRX_SWIZZLE_64B = 2,
+  TIRX_SWIZZLE_128B = 3
+} tirx_swizzle;
+
+/* What a tensor map says beside its tensor. Zeros are the defaults of all but `box`. Lists are in the order of the tensor's
+ * shape: the innermost dimension is the last. */
+typedef struct {
+  /* Elements that one copy moves along each dimension. */
+  uint32_t box[5];
+  /* Steps in elements along each dimension; zeros stand for ones. */
+  uint32_t steps[5];
+  tirx_swizzle swizzle;
+  /* Bytes that are fetched into the L2 cache together: 0, 64, 128 or 256. */
+  uint32_t l2_promotion;
+  /* Interleaving in bytes: 0, 16 or 32. */
+  uint32_t interleave;
+  /* What lies outside of the tensor is filled with NaN instead of zeros. */
+  bool nan_fill;
+  /* Another CUtensorMapDataType than that of the elements: 11 (tfloat32), 13 and 14 (forms of 4-bit elements); 0 stands for theirs. */
+  uint32_t data_type;
+} tirx_tensor_map_options;
+
+/* Encodes the map of a tensor, for a kernel that takes one. The map has the tensor's address: it is valid as long as the memory. */
+TIRX_API int32_t tirx_tensor_map_of(const DLTensor* tensor, const tirx_tensor_map_options* options,
+                                    tirx_tensor_map* map);
+
 /* The message of the last failed call of this thread. Valid until the next failed call of this thread. */
 TIRX_API const char* tirx_last_error(void);
 

@@ -392,8 +392,10 @@ int32_t tirx_launch(tirx_kernel* kernel, uint32_t function, void* stream, const 
   loaded* state = NULL;
   launch_attribute attributes[4];
   unsigned count = 0;
-  /* A grid with no blocks does nothing. */
-  if (!config->grid[0] || !config->grid[1] || !config->grid[2]) return TIRX_OK;
+  if (!tirx_has_blocks(config)) return TIRX_OK;
+  for (uint32_t i = 0; i < kernel->functions[function].num_params; ++i)
+    if (kernel->functions[function].params[i] == TIRX_TENSOR_MAP && !params[i])
+      return fail(TIRX_ERROR_ARGUMENT, "ValueError", "kernel `%s`: a tensor map is NULL", kernel->name);
   /* A kernel without tensors: no argument determines the device. */
   if (stream == TIRX_STREAM_OF_FFI) TIRX_TRY(tirx_set_device(kernel->name, 0, &stream));
   TIRX_TRY(open_driver());
@@ -439,11 +441,26 @@ int32_t tirx_launch(tirx_kernel* kernel, uint32_t function, void* stream, const 
 
 /* ---- Tensor maps ---- */
 
-int32_t tirx_tensor_map_encode(const char* kernel, const char* map, tirx_tensor_map_cache* cache,
-                               const tirx_tensor_map_spec* spec, tirx_tensor_map* out) {
+/* Encodes a map; a failure is told of `kernel`, where there is one. */
+static int32_t encode(const char* kernel, const char* map, const tirx_tensor_map_spec* spec, tirx_tensor_map* out) {
   TIRX_TRY(open_driver());
   if (!driver.cuTensorMapEncodeTiled)
-    return fail(TIRX_ERROR_DRIVER, "RuntimeError", "kernel `%s`: the driver has no tensor maps: it is too old", kernel);
+    return fail(TIRX_ERROR_DRIVER, "RuntimeError", "tensor map `%.64s`: the driver has none: it is too old", map);
+  memset(out, 0, sizeof *out);
+  int status = driver.cuTensorMapEncodeTiled(out, (int)spec->data_type, spec->rank, (void*)(uintptr_t)spec->address,
+                                             spec->dims, spec->strides, spec->box_dims, spec->element_strides,
+                                             (int)spec->interleave, (int)spec->swizzle, (int)spec->l2_promotion,
+                                             (int)spec->oob_fill);
+  if (status) {
+    char attempt[128];
+    snprintf(attempt, sizeof attempt, "encoding tensor map `%.64s`", map);
+    return driver_failed(kernel, attempt, status);
+  }
+  return TIRX_OK;
+}
+
+int32_t tirx_tensor_map_encode(const char* kernel, const char* map, tirx_tensor_map_cache* cache,
+                               const tirx_tensor_map_spec* spec, tirx_tensor_map* out) {
   lock(&cache->lock);
   for (uint32_t i = 0; i < cache->count; ++i) {
     if (memcmp(&cache->specs[i], spec, sizeof *spec) == 0) {
@@ -452,11 +469,7 @@ int32_t tirx_tensor_map_encode(const char* kernel, const char* map, tirx_tensor_
       return TIRX_OK;
     }
   }
-  memset(out, 0, sizeof *out);
-  int status = driver.cuTensorMapEncodeTiled(out, (int)spec->data_type, spec->rank, (void*)(uintptr_t)spec->address,
-                                             spec->dims, spec->strides, spec->box_dims, spec->element_strides,
-                                             (int)spec->interleave, (int)spec->swizzle, (int)spec->l2_promotion,
-                                             (int)spec->oob_fill);
+  int32_t status = encode(kernel, map, spec, out);
   if (!status) {
     uint32_t place = cache->next++ % TIRX_KEPT_MAPS;
     cache->specs[place] = *spec;
@@ -464,12 +477,71 @@ int32_t tirx_tensor_map_encode(const char* kernel, const char* map, tirx_tensor_
     if (cache->count < TIRX_KEPT_MAPS) ++cache->count;
   }
   unlock(&cache->lock);
-  if (status) {
-    char attempt[128];
-    snprintf(attempt, sizeof attempt, "encoding tensor map `%.64s`", map);
-    return driver_failed(kernel, attempt, status);
+  return status;
+}
+
+/* `CUtensorMapDataType` of a tensor's elements; -1 where maps have none of them. */
+static int data_type_of(DLDataType dtype) {
+  static const struct {
+    uint8_t code, bits, number;
+  } types[] = {{kDLInt, 8, 0},    {kDLInt, 16, 1},   {kDLInt, 32, 3},   {kDLInt, 64, 5},   {kDLUInt, 8, 0},
+               {kDLUInt, 16, 1},  {kDLUInt, 32, 2},  {kDLUInt, 64, 4},  {kDLFloat, 16, 6}, {kDLFloat, 32, 7},
+               {kDLFloat, 64, 8}, {kDLBfloat, 16, 9}, {kDLBool, 8, 0},  {17, 4, 14}};
+  for (size_t i = 0; i < sizeof types / sizeof *types; ++i)
+    if (types[i].code == dtype.code && types[i].bits == dtype.bits && dtype.lanes == 1) return types[i].number;
+  /* The floats of 8 bits, which DLPack numbers from 7 on. */
+  return dtype.bits == 8 && dtype.lanes == 1 && dtype.code >= 7 && dtype.code <= 14 ? 0 : -1;
+}
+
+/* The driver's number of a mode that is given in bytes: 0, and then `least` and its doubles; 255 for another one. */
+static uint32_t mode_of(uint32_t bytes, uint32_t least, uint32_t most) {
+  uint32_t number = 0;
+  if (!bytes) return 0;
+  for (uint32_t known = least; known <= most; known *= 2) {
+    ++number;
+    if (known == bytes) return number;
   }
-  return TIRX_OK;
+  return 255;
+}
+
+#define WRONG_MAP(...) return fail(TIRX_ERROR_ARGUMENT, "ValueError", "tensor map: " __VA_ARGS__)
+
+TIRX_API int32_t tirx_tensor_map_of(const DLTensor* tensor, const tirx_tensor_map_options* options,
+                                    tirx_tensor_map* map) {
+  tirx_tensor_map_spec spec;
+  int64_t compact = 1;
+  memset(&spec, 0, sizeof spec);
+  if (!tensor || !options || !map) WRONG_MAP("an argument is NULL");
+  const int32_t rank = tensor->ndim;
+  const int data_type = options->data_type ? (int)options->data_type : data_type_of(tensor->dtype);
+  if (rank < 1 || rank > 5) WRONG_MAP("its tensor has %d dimensions, expected 1 to 5", (int)rank);
+  if (data_type < 0)
+    WRONG_MAP("there are none of elements with DLPack's code %d and %d bits", tensor->dtype.code, tensor->dtype.bits);
+  for (int32_t i = rank - 1; i >= 0; --i) {
+    const int32_t d = rank - 1 - i;
+    const int64_t stride = tensor->strides ? tensor->strides[i] : compact;
+    if (tensor->shape[i] < 1)
+      WRONG_MAP("shape[%d] is %lld: a tensor without elements has none", (int)i, (long long)tensor->shape[i]);
+    if (stride < 0 || (d == 0 && stride != 1 && tensor->shape[i] != 1))
+      WRONG_MAP("strides[%d] is %lld, expected %s", (int)i, (long long)stride, d ? "one that is not negative" : "1");
+    spec.dims[d] = (uint64_t)tensor->shape[i];
+    if (d) spec.strides[d - 1] = (uint64_t)stride * tensor->dtype.bits / 8;
+    spec.box_dims[d] = options->box[i];
+    spec.element_strides[d] = options->steps[i] ? options->steps[i] : 1;
+    compact *= tensor->shape[i];
+  }
+  spec.rank = (uint32_t)rank;
+  spec.data_type = (uint32_t)data_type;
+  spec.address = (uint64_t)(uintptr_t)tensor->data + tensor->byte_offset;
+  spec.swizzle = (uint32_t)options->swizzle;
+  spec.l2_promotion = mode_of(options->l2_promotion, 64, 256);
+  spec.interleave = mode_of(options->interleave, 16, 32);
+  spec.oob_fill = options->nan_fill;
+  if (spec.swizzle > 3) WRONG_MAP("swizzle is no number of a mode, which are 0 to 3 (none, 32, 64 and 128 bytes)");
+  if (spec.l2_promotion == 255) WRONG_MAP("l2_promotion is %u, expected 0, 64, 128 or 256", options->l2_promotion);
+  if (spec.interleave == 255) WRONG_MAP("interleave is %u, expected 0, 16 or 32", options->interleave);
+  TIRX_TRY(enter_device(NULL, tensor->device.device_id));
+  return encode(NULL, "of a tensor", &spec, map);
 }
 
 /* ---- TVM's FFI ---- */
@@ -486,6 +558,41 @@ int32_t tirx_ffi_result(int32_t status, void* result) {
   *(void**)&raise = symbol_of_process("TVMFFIErrorSetRaisedFromCStr");
   if (raise) raise(last_kind, last_error);
   return -1;
+}
+
+/* `tirx_tensor_map(place, tensor, swizzle, l2_promotion, interleave, nan_fill, data_type, box…)` for callers through the FFI:
+ * `tirx_tensor_map_of` with the map at `place`, the address of 128 bytes, aligned to 64. */
+TIRX_API int32_t __tvm_ffi_tirx_tensor_map(void* self, const void* args, int32_t num_args, void* result) {
+  enum { BEFORE_BOX = 7 };
+  const tirx_any* given = (const tirx_any*)args;
+  const DLTensor* tensor = NULL;
+  tirx_tensor_map_options options;
+  int numbers = 1;
+  (void)self;
+  memset(&options, 0, sizeof options);
+  for (int32_t i = 2; i < num_args; ++i) {
+    numbers &= given[i].type_index == 1 || given[i].type_index == 2;
+    if (i >= BEFORE_BOX && i < BEFORE_BOX + 5) options.box[i - BEFORE_BOX] = (uint32_t)given[i].v.v_int64;
+  }
+  if (num_args > BEFORE_BOX && given[0].type_index == 4 && numbers) {
+    /* A tensor object begins with the object's header. */
+    if (given[1].type_index == 70) tensor = (const DLTensor*)((const char*)given[1].v.v_ptr + 24);
+    if (given[1].type_index == 7) tensor = (const DLTensor*)given[1].v.v_ptr;
+  }
+  if (!tensor)
+    return tirx_ffi_result(fail(TIRX_ERROR_ARGUMENT, "TypeError",
+                                "tirx_tensor_map takes an address, a tensor, 5 numbers and the extents of a box"),
+                           result);
+  if (num_args - BEFORE_BOX != tensor->ndim)
+    return tirx_ffi_result(fail(TIRX_ERROR_ARGUMENT, "ValueError", "tensor map: the box has %d extents, its tensor %d",
+                                (int)num_args - BEFORE_BOX, (int)tensor->ndim),
+                           result);
+  options.swizzle = (tirx_swizzle)mode_of((uint32_t)given[2].v.v_int64, 32, 128);
+  options.l2_promotion = (uint32_t)given[3].v.v_int64;
+  options.interleave = (uint32_t)given[4].v.v_int64;
+  options.nan_fill = given[5].v.v_int64 != 0;
+  options.data_type = (uint32_t)given[6].v.v_int64;
+  return tirx_ffi_result(tirx_tensor_map_of(tensor, &options, (tirx_tensor_map*)given[0].v.v_ptr), result);
 }
 
 /* ---- 16-bit floats ---- */

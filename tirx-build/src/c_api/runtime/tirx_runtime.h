@@ -178,6 +178,10 @@ static inline tirx_wide tirx_wide_max(tirx_wide a, tirx_wide b) {
 /* An extent as the driver takes it, from its value, its expression and the values of the expression's variables. */
 int32_t tirx_launch_extent(const char* kernel, const char* what, tirx_wide value, const char* expression,
                            const char* const* names, const tirx_wide* values, size_t count, uint32_t* extent);
+/* A grid with no blocks does nothing. */
+static inline bool tirx_has_blocks(const tirx_launch_config* config) {
+  return config->grid[0] && config->grid[1] && config->grid[2];
+}
 int32_t tirx_launch(tirx_kernel* kernel, uint32_t function, void* stream, const tirx_launch_config* config,
                     void** params);
 int32_t tirx_tensor_map_encode(const char* kernel, const char* map, tirx_tensor_map_cache* cache,

@@ -26,6 +26,8 @@ struct HostPrinter<'a> {
     out: String,
     indent: usize,
     launches: usize,
+    /// The maps whose tensors may have no elements, each with the name of the condition.
+    empty_maps: Vec<(Var, String)>,
 }
 
 /// Prints the function `NAME_host`.
@@ -46,6 +48,7 @@ pub(super) fn print(
         out: String::new(),
         indent: 1,
         launches: 0,
+        empty_maps: Vec::new(),
     };
     host.printer.define(self_handle, "self");
     host.printer.define(args, "args");
@@ -351,6 +354,16 @@ impl HostPrinter<'_> {
             }
         }
         self.check_division();
+        for arg in launch.args {
+            let map = self.empty_maps.iter().find(|(map, _)| arg.as_var() == Some(map));
+            if let Some((map, empty)) = map {
+                let error = tensor_map::without_elements(map.name());
+                let text = format!(
+                    "if ({empty} && tirx_has_blocks(&config)) return tirx_fail_check(kernel, \"ValueError\", {error:?});"
+                );
+                self.line(text);
+            }
+        }
         self.line(format!(
             "TIRX_TRY(tirx_launch(&{}_kernel, {}, stream, &config, params)); /* launch {number} */",
             self.name, launch.function
@@ -366,6 +379,20 @@ impl HostPrinter<'_> {
         let encode = encode
             .clone()
             .exact(&|value| written_out(value, &|var| self.arithmetic.get(var).cloned()));
+        // A tensor without elements has no map; only a launch with blocks needs one.
+        let empty = match encode.is_empty() {
+            None => None,
+            Some(condition) => {
+                let name = format!("{}_is_empty", self.printer.name(encode.map));
+                let condition = self.printer.expr(&condition)?;
+                self.line(format!("const bool {name} = {condition};"));
+                self.empty_maps.push((encode.map.clone(), name.clone()));
+                Some(name)
+            }
+        };
+        let has_elements = empty
+            .as_ref()
+            .map_or_else(String::new, |name| format!("!{name} && "));
         for rule in encode.rules() {
             if rule.condition.as_int() == Some(1) || constant_condition(&rule.condition) == Some(true) {
                 continue;
@@ -377,11 +404,14 @@ impl HostPrinter<'_> {
                 Some((wide, _)) if is_arithmetic(&rule.value, &|_| None) => format!(" || !{wide}.fits"),
                 _ => String::new(),
             };
+            let broken = format!("!{}{fits}", parenthesized(&condition));
+            let broken = match has_elements.as_str() {
+                "" => broken,
+                condition => format!("{condition}({broken})"),
+            };
             self.line(format!(
-                "if (!{}{fits}) return tirx_fail_tensor_map(kernel, {map:?}, {:?}, {:?}, (int64_t){value});",
-                parenthesized(&condition),
-                rule.field,
-                rule.expected
+                "if ({broken}) return tirx_fail_tensor_map(kernel, {map:?}, {:?}, {:?}, (int64_t){value});",
+                rule.field, rule.expected
             ));
         }
         let mut list = |values: &[Expr], ty: &str| -> Result<String> {
@@ -412,8 +442,12 @@ impl HostPrinter<'_> {
              {{{box_dims}}}, {{{element_strides}}}, {}, {}, {}, {}}};",
             encode.data_type, encode.interleave, encode.swizzle, encode.l2_promotion, encode.oob_fill
         ));
+        let unless_empty = match &empty {
+            Some(name) => format!("if (!{name}) "),
+            None => String::new(),
+        };
         self.line(format!(
-            "TIRX_TRY(tirx_tensor_map_encode(kernel, {map:?}, &{name}_cache, &{name}_spec, &{name}_map));"
+            "{unless_empty}TIRX_TRY(tirx_tensor_map_encode(kernel, {map:?}, &{name}_cache, &{name}_spec, &{name}_map));"
         ));
         Ok(())
     }

@@ -2,13 +2,13 @@
 
 use super::Raw;
 use super::checked::{checked, failed};
-use super::code::{Binds, Code, bits};
+use super::code::{Binds, Code, bits, join, logical};
 use super::expr::{Printer, Value};
 use super::names::Names;
 use super::stmt::{HostPrinter, Line, Result};
 use super::{internal, rust_scalar, string_literal};
 use crate::checked::{is_computed, written_out};
-use crate::ir::abi::tensor_map::{Encode, Rule};
+use crate::ir::abi::tensor_map::{Encode, Rule, without_elements};
 use crate::ir::abi::{self, LaunchParam};
 use crate::ir::{BinOp, DType, Expr, ExprKind, Type, Var, Visitor};
 
@@ -154,10 +154,28 @@ impl HostPrinter<'_> {
     /// Checks the rules of a tensor map and encodes it, unless an earlier launch has encoded the same one.
     pub(super) fn tensor_map(&mut self, encode: &Encode<'_>) -> Result<()> {
         let map = string_literal(encode.map.name());
-        for rule in encode.rules() {
-            self.tensor_map_rule(&map, &rule)?;
-        }
         let mut reads = Vec::new();
+        // A tensor without elements has no map; only a launch with blocks needs one.
+        let empty = match encode.is_empty() {
+            None => None,
+            Some(condition) => {
+                let code = self.printer.code(&condition)?;
+                let name = self
+                    .printer
+                    .names
+                    .fresh(&format!("{}_is_empty", encode.map.name()));
+                let text = format!("let {name} = {};", code.text);
+                self.lines.push(Line::defining(&name, text, code.reads));
+                reads.push(name.clone());
+                Some(Code {
+                    reads: vec![name.clone()],
+                    ..Code::tight(name)
+                })
+            }
+        };
+        for rule in encode.rules() {
+            self.tensor_map_rule(&map, &rule, empty.as_ref())?;
+        }
         let mut list = |printer: &mut Printer<'_>, values: &[Expr], ty: &str| -> Result<String> {
             let mut texts = Vec::new();
             for value in values {
@@ -180,10 +198,17 @@ impl HostPrinter<'_> {
         let address = printer.code(&encode.address)?;
         reads.extend(address.reads.iter().cloned());
         let name = self.printer.names.of(encode.map);
+        let otherwise = empty.map_or_else(String::new, |empty| {
+            let error = string_literal(&without_elements(encode.map.name()));
+            format!(
+                "if {} {{ ::tirx_rt::TensorMap::without_elements({error}) }} else ",
+                empty.text
+            )
+        });
         self.lines.push(Line::defining(
             &name,
             format!(
-                "let {name} = &{{ static CACHE: ::tirx_rt::TensorMapCache = ::tirx_rt::TensorMapCache::new(); \
+                "let {name} = &{otherwise}{{ static CACHE: ::tirx_rt::TensorMapCache = ::tirx_rt::TensorMapCache::new(); \
                  CACHE.encode(stream, KERNEL, {map}, &::tirx_rt::TensorMapSpec {{ data_type: {}, address: {}, \
                  dims: {dims}, strides: {strides}, box_dims: {box_dims}, element_strides: {element_strides}, \
                  interleave: {}, swizzle: {}, l2_promotion: {}, oob_fill: {} }})? }};",
@@ -200,7 +225,8 @@ impl HostPrinter<'_> {
         Ok(())
     }
 
-    fn tensor_map_rule(&mut self, map: &str, rule: &Rule) -> Result<()> {
+    /// `empty` is true of a tensor that the rule does not concern.
+    fn tensor_map_rule(&mut self, map: &str, rule: &Rule, empty: Option<&Code>) -> Result<()> {
         match self.printer.value(&rule.condition)? {
             Value::Int(0) => {
                 let message = format!("tensor map {map}: {} never is {}", rule.field, rule.expected);
@@ -219,6 +245,7 @@ impl HostPrinter<'_> {
                         condition,
                         ..rule.clone()
                     },
+                    empty,
                 )?;
             }
             return Ok(());
@@ -232,6 +259,13 @@ impl HostPrinter<'_> {
         let failed = match checked {
             Some(failed) => failed,
             None => self.printer.negated(&rule.condition)?,
+        };
+        let failed = match empty {
+            Some(empty) => {
+                let has_elements = join(Binds::Unary, format!("!{}", empty.text), &[empty]);
+                logical(BinOp::And, &has_elements, &failed)
+            }
+            None => failed,
         };
         let value = self.number(&rule.value)?;
         let actual = match rule.field.as_str() {

@@ -12,6 +12,10 @@
 //! TVM 0.26's runtime. They are given as conditions over the host function's expressions, so that every printer and the
 //! simulator check the same; a rule that is known to fail at compile time is an error of MakePackedAPI.
 
+mod numbers;
+
+pub use self::numbers::Numbers;
+
 use crate::diagnostic::Diagnostic;
 use crate::intrin::Op;
 use crate::ir::{BinOp, DType, ELEMENT_TYPES, ElementType, Expr, ExprKind, Var};
@@ -170,30 +174,8 @@ fn parse(args: &[Expr], span: Span) -> Result<Encode<'_>, Box<Diagnostic>> {
             );
         }
     }
-    let packed = data_type == PACKED_FLOAT4;
-    if interleave != 0 && rank < 3 {
-        return fail(
-            modes[0].span,
-            format!("an interleaved tensor map has at least 3 dimensions, this one has {rank}"),
-        );
-    }
-    if interleave == 2 && swizzle != 1 {
-        return fail(
-            modes[0].span,
-            format!("interleaving by 32 bytes needs the swizzle of 32 bytes (1), found {swizzle}"),
-        );
-    }
-    if oob_fill == 1 && (!dtype.is_floating() || packed || data_type == 0) {
-        return fail(
-            modes[3].span,
-            format!("NaN fills tensor maps of float16, bfloat16, float32 and float64 only, not of {dtype}"),
-        );
-    }
-    if packed && !matches!(swizzle, 0 | 3) {
-        return fail(
-            modes[1].span,
-            "a tensor map of packed float4 has no swizzle or that of 128 bytes".into(),
-        );
+    if let Err((mode, message)) = modes_fit(rank, dtype, data_type, [interleave, swizzle, oob_fill]) {
+        return fail(modes[[0, 1, 3][mode]].span, message);
     }
     Ok(Encode {
         map,
@@ -212,7 +194,52 @@ fn parse(args: &[Expr], span: Span) -> Result<Encode<'_>, Box<Diagnostic>> {
     })
 }
 
+/// The error of a launch with blocks that takes the tensor map of a tensor without elements.
+pub fn without_elements(map: &str) -> String {
+    format!("tensor map `{map}`: its tensor has no elements, and the launch has blocks, which need a map")
+}
+
+/// Whether interleave, swizzle and fill go with one another and with the elements; else the number of the one that does not,
+/// and why.
+fn modes_fit(
+    rank: usize,
+    dtype: DType,
+    data_type: u32,
+    [interleave, swizzle, oob_fill]: [i128; 3],
+) -> Result<(), (usize, String)> {
+    let packed = data_type == PACKED_FLOAT4;
+    if interleave != 0 && rank < 3 {
+        let message = format!("an interleaved tensor map has at least 3 dimensions, this one has {rank}");
+        return Err((0, message));
+    }
+    if interleave == 2 && swizzle != 1 {
+        let message = format!("interleaving by 32 bytes needs the swizzle of 32 bytes (1), found {swizzle}");
+        return Err((0, message));
+    }
+    if oob_fill == 1 && (!dtype.is_floating() || packed || data_type == 0) {
+        let message =
+            format!("NaN fills tensor maps of float16, bfloat16, float32 and float64 only, not of {dtype}");
+        return Err((2, message));
+    }
+    if packed && !matches!(swizzle, 0 | 3) {
+        let message = "a tensor map of packed float4 has no swizzle or that of 128 bytes";
+        return Err((1, message.into()));
+    }
+    Ok(())
+}
+
 impl Encode<'_> {
+    /// Whether the tensor has no elements: a condition, `None` where it always has some. No map of it can be encoded, and a
+    /// launch that needs none, one without blocks, is no error.
+    pub fn is_empty(&self) -> Option<Expr> {
+        let open = self
+            .dims
+            .iter()
+            .filter(|dim| constant(dim).is_none_or(|extent| extent == 0));
+        let empty = open.map(|dim| equal(&wide(dim), 0));
+        empty.reduce(|a, b| Expr::binary(BinOp::Or, a, b))
+    }
+
     /// The map with its numbers computed in 64 bits, whatever the dtype of their parts: a stride of `n * 4` does not
     /// wrap where `n` is an int32. `named` gives the value of a name that the host binds to arithmetic.
     pub fn exact(mut self, named: &dyn Fn(&Expr) -> Expr) -> Self {
@@ -317,8 +344,10 @@ impl Encode<'_> {
                 "128 packed float4 elements".into(),
             );
         } else if self.interleave == 0 {
-            let bytes = i128::from(self.dtype.bits.div_ceil(8));
-            let inner = Expr::binary(BinOp::Mul, inner, Expr::int64(bytes as i64));
+            let inner = match self.dtype.bits {
+                bits @ 0..8 => Expr::binary(BinOp::FloorDiv, inner, Expr::int64(8 / i64::from(bits.max(1)))),
+                bits => Expr::binary(BinOp::Mul, inner, Expr::int64(i64::from(bits / 8))),
+            };
             rule(
                 multiple_of(&inner, 16),
                 "the innermost box".into(),
