@@ -37,10 +37,11 @@ def case(name):
 
 class Case:
     """A module, its configuration, its arguments, and what its outputs must be: `(expected, relative, absolute)`. A NaN
-    stands for an element that is not compared."""
+    stands for an element that is not compared. A tensor map is an array with options of `--tensor-map`."""
 
-    def __init__(self, module, values, arguments, outputs, bits=()):
+    def __init__(self, module, values, arguments, outputs, bits=(), maps=None):
         self.module, self.values, self.arguments, self.outputs = module, values, arguments, outputs
+        self.maps = maps or {}
         self.bits = bits  # outputs that are bits of bfloat16, compared as numbers
 
 
@@ -313,6 +314,106 @@ def _():
     return mqa_logits("deepgemm/mqa_logits_fp4.py", 6, 300, as_fp4, 2)
 
 
+def paged_mqa_logits(module, batch, next_n, pages, ends, quantized, blocks):
+    """Logits of keys in pages of 64, which a table names for each request; each block takes whole requests."""
+    heads, width, page = 64, 128, 64
+    rng = np.random.default_rng(8)
+    table = rng.permutation(batch * pages).astype(np.int32).reshape(batch, pages)
+    weights = rng.standard_normal((batch * next_n, heads)).astype(np.float32)
+    q, q_maps = quantized(rng, (batch * next_n, heads, width), "q")
+    kv, kv_maps = quantized(rng, (batch * pages, page, width), "kv")
+    stride = -(-pages * page // 256) * 256
+    expected = np.full((batch * next_n, stride), np.nan)
+    for request in range(batch):
+        keys = kv[table[request]].reshape(-1, width)
+        rows = slice(request * next_n, (request + 1) * next_n)
+        expected[rows, : pages * page] = mqa_scores(q[rows], keys, weights[rows].astype(np.float64), np.array(ends[request]))
+    atoms = -(-next_n // 2)
+    rows = 2 if next_n >= 2 else 1
+    box = {"tensor_map_weights": (weights, f"box={rows}x{heads}")}
+    # What a map of queries moves: the rows of one atom.
+    box |= {name: (array, options.format(rows=rows * heads, atoms=rows)) for name, (array, options) in {**q_maps, **kv_maps}.items()}
+    split = np.linspace(0, batch, blocks + 1).astype(np.int32) * atoms
+    arguments = {
+        "batch_size": batch,
+        "logits_stride": stride,
+        "block_table_stride": pages,
+        "context_lens": np.array(ends, np.int32),
+        "block_table": table,
+        "indices": np.arange(batch, dtype=np.int32),
+        "schedule_meta": np.stack([split, np.zeros_like(split)], axis=1),
+    }
+    values = {
+        "batch_size": batch,
+        "next_n": next_n,
+        "max_num_pages": pages,
+        "num_pages": batch * pages,
+        "num_sms": blocks,
+    }
+    return Case(module, values, arguments, {"logits": (expected.astype(np.float32), 1e-4, 1e-3)}, maps=box)
+
+
+def fused_pages(keys, scales):
+    """The bytes of each page's keys, and behind them the page's scales."""
+    pages = keys.shape[0]
+    return np.concatenate([keys.reshape(pages, -1), np.ascontiguousarray(scales).view(np.uint8).reshape(pages, -1)], axis=1)
+
+
+def as_paged_fp8(rng, shape, name):
+    codes = rng.integers(0x28, 0x48, shape).astype(np.uint8) | rng.integers(0, 2, shape).astype(np.uint8) << 7
+    if name == "q":
+        return e4m3(codes), {"tensor_map_q": (codes.reshape(-1, shape[-1]), "dtype=float8_e4m3fn,box={rows}x128,swizzle=128")}
+    scales = rng.uniform(0.5, 2, shape[:2]).astype(np.float32)
+    pages, page, width = shape
+    fused, pitch = fused_pages(codes, scales), page * (width + 4)
+    maps = {
+        "tensor_map_kv": (fused, f"dtype=float8_e4m3fn,shape={pages}x{page}x{width},strides={pitch}x{width},box=1x{page}x{width},swizzle=128"),
+        "tensor_map_kv_scales": (fused, f"dtype=float32,shape={pages}x{page},strides={pitch},offset={page * width},box=1x{page}"),
+    }
+    return e4m3(codes) * scales[:, :, None].astype(np.float64), maps
+
+
+def as_paged_fp4(rng, shape, name):
+    codes = rng.integers(0, 16, shape).astype(np.uint8)
+    scales = rng.integers(125, 130, (*shape[:-1], shape[-1] // 32)).astype(np.uint8)
+    values = E2M1[codes] * np.repeat(2.0 ** (scales.astype(np.float64) - 127), 32, axis=-1)
+    words, packed = scales.view(np.uint32)[..., 0], pack4(codes)
+    if name == "q":
+        return values, {
+            "tensor_map_q": (packed.reshape(-1, shape[-1] // 2), "dtype=float4_align8,box={rows}x128,swizzle=64"),
+            "tensor_map_sf_q": (words.view(np.int32), "box={atoms}x64"),
+        }
+    pages, page, width = shape
+    fused, pitch = fused_pages(packed, words), page * (width // 2 + 4)
+    return values, {
+        "tensor_map_kv": (
+            fused,
+            f"dtype=float4_align8,shape={pages}x{page}x{width},strides={pitch}x{width // 2},box=1x{page}x{width},swizzle=64",
+        ),
+        "tensor_map_sf_kv": (fused, f"dtype=int32,shape={pages}x{page},strides={pitch},offset={page * width // 2},box=1x{page}"),
+    }
+
+
+@case("paged mqa logits of fp8, 2 requests of 5 pages")
+def _():
+    return paged_mqa_logits("deepgemm/paged_mqa_logits_fp8.py", 2, 1, 5, [[300], [70]], as_paged_fp8, 2)
+
+
+@case("paged mqa logits of fp8, 2 tokens each, in one block")
+def _():
+    return paged_mqa_logits("deepgemm/paged_mqa_logits_fp8.py", 2, 2, 3, [[150, 151], [10, 11]], as_paged_fp8, 1)
+
+
+@case("paged mqa logits of fp4, 2 tokens each, in one block")
+def _():
+    return paged_mqa_logits("deepgemm/paged_mqa_logits_fp4.py", 2, 2, 3, [[150, 151], [10, 11]], as_paged_fp4, 1)
+
+
+@case("paged mqa logits of fp4, 2 requests of 5 pages")
+def _():
+    return paged_mqa_logits("deepgemm/paged_mqa_logits_fp4.py", 2, 1, 5, [[300], [70]], as_paged_fp4, 2)
+
+
 def sparse_prefill(module, heads, width, tokens, keys, chosen):
     """Each token attends to `chosen` of the keys, whose first 512 columns are the values."""
     rng = np.random.default_rng(8)
@@ -438,7 +539,21 @@ def _positive_sum(values, weights):
         total = total + T.max(at(values, j), T.float32(0)) * at(weights, j)
     return total
 
+def _doubled_positive(place, a, weights, sums):
+    positive = lambda a, w, c: (a + T.abs(a)) * w + c
+    return T.ptx.st(place, _pair(positive, a, weights, sums), space="local", ptx_type="b64")
+
+def _mxf4_block32(sums, a, b, descriptor, accumulate, scales_of_a, scales_of_b):
+    return T.ptx.tcgen05.mma.block_scale(
+        sums, a, b, scales_of_a, scales_of_b, descriptor, d_dtype="float32", a_dtype="float4_e2m1fn", b_dtype="float4_e2m1fn",
+        sfa_dtype="float8_e8m0fnu", sfb_dtype="float8_e8m0fnu", use_a_tmem=False, cta_group=1, enable_input_d=accumulate)
+
 _STAND_INS = {
+    "tirx_prefetch_l2": lambda place: T.int32(0),
+    "tirx_relu2_fma_f32x2": _doubled_positive,
+    "tvm_builtin_opaque_sm_idx_u32": lambda number: number,
+    "tvm_builtin_opaque_warp_id": lambda number: number,
+    "tvm_builtin_tcgen05_mma_mxf4_block32_ss": _mxf4_block32,
     "shl_u32_clamp": lambda value, shift: T.Select(shift < T.uint32(32), value << (shift & T.uint32(31)), T.uint32(0)),
     "combine_int_frac_ex2": lambda whole, part: _float((_bits(whole) << T.uint32(23)) + _bits(part)),
     "tvm_builtin_fma_scale_sub_f32x2": lambda a, b, c: _pair(lambda a, b, c: a * b - c, a, b, c),
@@ -500,6 +615,9 @@ def run_once(checkout, tirx, this, folder, options):
             continue
         np.save(folder / f"{name}.npy", value)
         command += ["--arg", f"{name}={folder / name}.npy"]
+    for name, (array, modes) in this.maps.items():
+        np.save(folder / f"{name}.npy", array)
+        command += ["--tensor-map", f"{name}={folder / name}.npy,{modes}"]
     for name, (expected, *_) in this.outputs.items():
         if name not in this.arguments:
             # What the kernel leaves out stays as it was, which is nothing that it could have computed.

@@ -445,7 +445,8 @@ int32_t tirx_launch(tirx_kernel* kernel, uint32_t function, void* stream, const 
 static int32_t encode(const char* kernel, const char* map, const tirx_tensor_map_spec* spec, tirx_tensor_map* out) {
   TIRX_TRY(open_driver());
   if (!driver.cuTensorMapEncodeTiled)
-    return fail(TIRX_ERROR_DRIVER, "RuntimeError", "tensor map `%.64s`: the driver has none: it is too old", map);
+    return fail(TIRX_ERROR_DRIVER, "RuntimeError", "%s%s%sthe driver has no tensor maps: it is too old",
+                kernel ? "kernel `" : "", kernel ? kernel : "", kernel ? "`: " : "");
   memset(out, 0, sizeof *out);
   int status = driver.cuTensorMapEncodeTiled(out, (int)spec->data_type, spec->rank, (void*)(uintptr_t)spec->address,
                                              spec->dims, spec->strides, spec->box_dims, spec->element_strides,
