@@ -5,11 +5,12 @@ use super::{Lexer, TokenKind};
 /// Whether a word before quotes is their prefix.
 pub(super) fn is_prefix(word: &[u8]) -> bool {
     let lower = |at: usize| word.get(at).map(u8::to_ascii_lowercase);
-    match (lower(0), lower(1)) {
-        (Some(b'r' | b'b' | b'f' | b't' | b'u'), None) => true,
-        (Some(b'r'), Some(b'b' | b'f' | b't')) | (Some(b'b' | b'f' | b't'), Some(b'r')) => true,
-        _ => false,
-    }
+    matches!(
+        (lower(0), lower(1)),
+        (Some(b'r' | b'b' | b'f' | b't' | b'u'), None)
+            | (Some(b'r'), Some(b'b' | b'f' | b't'))
+            | (Some(b'b' | b'f' | b't'), Some(b'r'))
+    )
 }
 
 /// An f-string that is not closed yet.
@@ -140,8 +141,7 @@ impl Lexer<'_> {
         let in_format = open.formats > 0;
         // Within the braces of `\N{…}`.
         let mut in_name = false;
-        loop {
-            let Some(byte) = self.peek() else { break };
+        while let Some(byte) = self.peek() {
             match byte {
                 b'\n' | b'\r' if !open.is_triple => break,
                 b'\\' => {
