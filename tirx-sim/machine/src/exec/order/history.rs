@@ -126,9 +126,14 @@ impl Forked {
             || mark.is_operation() && self.after.contains(&mark)
     }
 
-    /// The same for an access to tensor memory, which fences of `tcgen05` order as well, or for a read before a write.
-    fn over(&self, mark: Mark) -> bool {
+    /// The same for an access to tensor memory, which fences of `tcgen05` order as well.
+    fn met(&self, mark: Mark) -> bool {
         self.ordered(mark) || self.known.met.unknown(mark) == 0
+    }
+
+    /// The same for a read before a write.
+    fn over(&self, mark: Mark) -> bool {
+        self.ordered(mark) || self.known.over.unknown(mark) == 0
     }
 
     /// Whether what was written is visible to an operation of the async proxy.
@@ -473,18 +478,18 @@ impl Place {
 
     /// An asynchronous operation reads tensor memory, to which proxy fences do not apply.
     pub(crate) fn tensor_read_by(&mut self, operation: &Forked) -> Result<(), Conflict> {
-        if !operation.over(self.write) {
+        if !operation.met(self.write) {
             return Err(Conflict::Write(self.write).in_tensor_memory(&operation.known));
         }
         if self.read != operation.mark {
-            self.note_read(operation.mark, |mark| operation.over(mark));
+            self.note_read(operation.mark, |mark| operation.met(mark));
         }
         Ok(())
     }
 
     /// An asynchronous operation writes tensor memory.
     pub(crate) fn tensor_write_by(&mut self, operation: &Forked) -> Result<(), Conflict> {
-        let write = self.write_if(|mark| operation.over(mark), |mark| operation.over(mark));
+        let write = self.write_if(|mark| operation.met(mark), |mark| operation.met(mark));
         write.map_err(|conflict| conflict.in_tensor_memory(&operation.known))?;
         self.written(operation.write());
         Ok(())

@@ -93,9 +93,10 @@ pub(crate) struct Known {
     /// Accesses to tensor memory that their threads have published by a fence or commit: relaxed synchronization passes
     /// on these alone.
     pub(crate) told: Clock,
-    /// Accesses to tensor memory that operations on tensor memory are ordered behind, and reads that writes are ordered
-    /// behind, whatever `all` says.
+    /// Accesses to tensor memory that operations on tensor memory are ordered behind, whatever `all` says.
     pub(crate) met: Clock,
+    /// Reads that writes are ordered behind, whatever `all` says.
+    pub(crate) over: Clock,
     /// Whether that includes the previous grid.
     pub(crate) prior: bool,
 }
@@ -108,6 +109,7 @@ impl Known {
             fenced: [Clock::new(blocks), Clock::new(blocks)],
             told: Clock::new(blocks),
             met: Clock::new(blocks),
+            over: Clock::new(blocks),
             prior: false,
         }
     }
@@ -119,12 +121,20 @@ impl Known {
         }
         self.told.join(&other.told);
         self.met.join(&other.met);
+        self.over.join(&other.over);
         self.prior |= other.prior;
     }
 
     fn fence(&mut self, spaces: &[Space], known: &Clock) {
         for space in spaces {
             self.fenced[*space as usize].join(known);
+        }
+    }
+
+    /// Lanes of a warp have fenced what they themselves have done up to some segments, by space.
+    fn see_fenced(&mut self, block: u32, (warp, lanes, exist): (usize, u32, u32), ends: [u32; 2]) {
+        for (fenced, end) in self.fenced.iter_mut().zip(ends).filter(|(_, end)| *end > 0) {
+            fenced.update(block, |b| b.see(warp, lanes, exist, end));
         }
     }
 
@@ -135,6 +145,7 @@ impl Known {
             (&self.fenced[1], &other.fenced[1]),
             (&self.told, &other.told),
             (&self.met, &other.met),
+            (&self.over, &other.over),
         ];
         clocks.iter().all(|(a, b)| a.is(b)) && self.prior == other.prior
     }
@@ -143,13 +154,15 @@ impl Known {
     /// reads, which are over, and for asynchronous operations what a proxy fence has made visible. What threads have written
     /// otherwise is left out.
     pub(crate) fn operations(&self) -> Known {
-        let mut met = self.met.clone();
+        let (mut met, mut over) = (self.met.clone(), self.over.clone());
         met.join(&self.all);
+        over.join(&self.all);
         Known {
             all: self.all.operations(),
             fenced: self.fenced.clone(),
             told: self.told.clone(),
             met,
+            over,
             prior: false,
         }
     }
@@ -169,6 +182,9 @@ struct Time {
     exist: u32,
     /// The lanes know each other up to this segment, exclusive.
     own: u32,
+    /// Segments up to which, exclusive, each lane has fenced its own accesses for asynchronous operations, by space: they are
+    /// added to what it releases. 0 where all lanes know of each other's.
+    fenced: [u32; 2],
     /// What all lanes know.
     known: Known,
     /// What each lane knows, where lanes differ.
@@ -204,6 +220,7 @@ impl Order {
             all: *exist,
             exist: *exist,
             own: 1,
+            fenced: [0; 2],
             known: Known::nothing(blocks),
             lanes: None,
             fences: None,
@@ -287,7 +304,7 @@ impl Order {
 
     /// Whether a read is over before what a lane writes next.
     pub(crate) fn over(&self, mark: Mark, warp: usize, lane: u32) -> bool {
-        self.ordered(mark, warp, lane) || self.known(warp, lane).met.unknown(mark) == 0
+        self.ordered(mark, warp, lane) || self.known(warp, lane).over.unknown(mark) == 0
     }
 
     /// Whether a mark is ordered before an instruction that all lanes of a warp do together: what they did so before comes
@@ -340,6 +357,7 @@ impl Order {
                 b.see(warp, exist, exist, own);
                 b.see(warp, mask, exist, end);
             });
+            known.see_fenced(block, (warp, mask, exist), time.fenced);
             time.segment += 1;
         }
         known
@@ -433,6 +451,8 @@ impl Order {
             time.segment += 1;
             time.own = time.segment;
             time.floor[warp] = time.segment;
+            let fenced = std::mem::take(&mut time.fenced);
+            time.known.see_fenced(block, (warp, time.exist, time.exist), fenced);
             return;
         }
         let exist = time.exist;
@@ -441,6 +461,7 @@ impl Order {
         time.known = known;
         time.lanes = None;
         time.own = time.segment;
+        time.fenced = [0; 2];
         refresh(time, block);
     }
 
@@ -452,6 +473,9 @@ impl Order {
             self.hand_on(&lanes);
             let all = self.release_all();
             self.acquire_all(&all);
+            for time in &mut self.warps {
+                time.fenced = [0; 2];
+            }
             return;
         }
         let mut floor = [1; WARPS];
@@ -492,6 +516,9 @@ impl Order {
                     b.see(warp, time.exist, time.exist, time.segment);
                 }
             });
+            for (warp, time) in self.warps.iter().enumerate() {
+                all.see_fenced(block, (warp, time.exist, time.exist), time.fenced);
+            }
             return all;
         }
         for warp in 0..self.warps.len() {
@@ -527,9 +554,16 @@ impl Order {
         }
         let exist = self.warps[warp].exist;
         if mask & exist == exist {
-            // Each lane fences its own accesses; those of others come with the barrier that publishes them.
-            let known = self.release(warp, mask);
-            self.change(warp, mask, |own| own.fence(spaces, &known.all));
+            // Each lane fences what it has done and knows, not what others have done.
+            let time = &mut self.warps[warp];
+            time.segment += 1;
+            for space in spaces {
+                time.fenced[*space as usize] = time.segment;
+            }
+            self.change(warp, mask, |own| {
+                let known = own.all.clone();
+                own.fence(spaces, &known);
+            });
             return;
         }
         for lane in (0..LANES).filter(|l| mask >> l & 1 != 0) {
