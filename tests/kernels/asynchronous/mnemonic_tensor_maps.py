@@ -43,3 +43,22 @@ def replaced(
     B[tx // 8, tx % 8] = S[tx]
     # What a map looks like is the machine's own.
     W[tx] = T.uint32(0)
+
+# The copy may read the map as it was before.
+# variant: replaced_without_acquire of replaced
+#   without: 'T.ptx["fence.proxy.tensormap::generic.acquire.gpu"](W.ptr_to([0]))'
+#   fault: no proxy fence makes the change of the tensor map visible to tensor copies
+
+# Nothing releases what the lanes write.
+# variant: replaced_by_stores of replaced
+#   replace: 'T.ptx["tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned"](W.ptr_to([0]), M.ptr_to([0]))' -> 'W[tx] = M[tx]\n    T.cuda.warp_sync()'
+#   fault: no proxy fence makes the change of the tensor map visible to tensor copies
+
+# Each lane releases what it has stored.
+# variant: replaced_and_released of replaced
+#   replace: 'T.ptx["tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned"](W.ptr_to([0]), M.ptr_to([0]))' -> 'W[tx] = M[tx]\n    T.ptx["fence.proxy.tensormap::generic.release.gpu"]()\n    T.cuda.warp_sync()'
+
+# The map changes while a copy may read it.
+# variant: replaced_again_too_early of replaced
+#   replace: 'T.cuda.warp_sync()\n    T.cuda.mbarrier_wait(bar.ptr_to([0]), 0)' -> 'T.cuda.warp_sync()\n    W[tx] = T.uint32(0)\n    T.cuda.mbarrier_wait(bar.ptr_to([0]), 0)'
+#   fault: race

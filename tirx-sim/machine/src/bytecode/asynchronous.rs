@@ -123,6 +123,10 @@ pub enum AsyncInst {
     Mbarrier(MbarrierInst),
     /// `fence.mbarrier_init`.
     FenceInit,
+    /// `fence.proxy.tensormap`.
+    FenceMaps {
+        acquires: bool,
+    },
     /// `cp.async`.
     Copy {
         to: R,

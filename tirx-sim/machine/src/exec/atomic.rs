@@ -141,20 +141,26 @@ impl Machine<'_, '_> {
                         ..inst.strong
                     };
                     let places = granules(code.granule, *offset, bits);
-                    let done = self
-                        .shared
-                        .strong_places(self.id, pc, lane as u32, places, strong);
-                    if let Err(finding) = done {
+                    let fences = self.ctx.fences_of_cluster(self.shared, strong);
+                    let now = load_bits(&self.shared.words, *offset, bits);
+                    let by = (self.id, pc, lane as u32);
+                    let done = self.shared.strong_element(by, places, strong, now, fences);
+                    let seen = done.or_else(|finding| {
                         let at = (self.element(access, index, 0), *offset as u32 / 8);
                         let trap = self.found_shared(access, lane as u32, at, finding, "updates");
-                        self.excuse(pc, Excusable::UnwrittenRead, trap)?;
+                        self.excuse(pc, Excusable::UnwrittenRead, trap).map(|()| None)
+                    })?;
+                    if let Some(before) = seen {
+                        // A loop that waits for the write sees it later.
+                        self.shared.changes += 1;
+                        before
+                    } else {
+                        if let Some(new) = step(now) {
+                            self.shared.changes += (new != now) as u64;
+                            store_bits(&mut self.shared.words, *offset, bits, new);
+                        }
+                        now
                     }
-                    let old = load_bits(&self.shared.words, *offset, bits);
-                    if let Some(new) = step(old) {
-                        self.shared.changes += (new != old) as u64;
-                        store_bits(&mut self.shared.words, *offset, bits, new);
-                    }
-                    old
                 }
                 Spot::Far(rank, offset) => {
                     let at = (lane as u32, *rank, self.element(access, index, 0));

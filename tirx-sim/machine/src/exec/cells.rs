@@ -7,6 +7,7 @@ use super::global::{POLL, TELL};
 use super::order::coarse::{Finding, Stamp};
 use super::order::pages::Pages;
 use super::order::{Kind, Order, Place, Strong};
+use super::schedule::Draws;
 use crate::alu::Lanes32;
 use crate::bytecode::Access;
 use crate::explore::Object;
@@ -150,6 +151,68 @@ impl Shared {
         let Shared { cells, order, .. } = self;
         strong(cells, order, warp, pc, lane, places, access)
     }
+
+    /// The same for an element that other blocks of the cluster access too, whose bits are `now`: where the read misses the
+    /// last write of another block, gives what it sees.
+    pub(super) fn strong_element(
+        &mut self,
+        (warp, pc, lane): (usize, usize, u32),
+        places: Range<usize>,
+        access: Strong,
+        now: u64,
+        fences: Option<u64>,
+    ) -> Result<Option<u64>, Finding> {
+        let Shared {
+            cells, order, draws, ..
+        } = self;
+        strong_element(
+            cells,
+            (order, draws),
+            (warp, pc, lane),
+            places,
+            access,
+            now,
+            fences,
+        )
+    }
+}
+
+/// A lane of a warp of the order's block accesses an element of the cluster's shared memory strongly. With `fences`, the
+/// `fence.sc` so far, a read may miss the last write of another block ([`Place::missed`]), and gives what it sees instead of
+/// the bits that are there `now`.
+pub(super) fn strong_element(
+    cells: &mut Cells,
+    (order, draws): (&mut Order, &mut Draws),
+    (warp, pc, lane): (usize, usize, u32),
+    places: Range<usize>,
+    access: Strong,
+    now: u64,
+    fences: Option<u64>,
+) -> Result<Option<u64>, Finding> {
+    let first = places.start;
+    let mut before = None;
+    if let (Cells::Fine(cells), Some(fences)) = (&mut *cells, fences) {
+        let place = &mut cells[first];
+        if access.writes {
+            let keeps = !access.reads && !access.same && place.is_written() && place.releases_nothing();
+            before = keeps.then_some(now);
+        } else {
+            if let Some(before) = place.missed(order, warp, lane, fences)
+                && draws.misses()
+            {
+                return Ok(Some(before));
+            }
+            place.seen(order.block);
+        }
+    }
+    strong(cells, order, warp, pc, lane, places, access)?;
+    if let (Cells::Fine(cells), Some(fences)) = (cells, fences)
+        && access.writes
+    {
+        let mark = order.mark(warp, pc, Kind::Plain).of(1 << lane);
+        cells[first].replaced(before, mark, fences);
+    }
+    Ok(None)
 }
 
 /// A lane of a warp of the order's block accesses places, which may be another block's, strongly.

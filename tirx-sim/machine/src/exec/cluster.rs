@@ -130,6 +130,7 @@ impl Machine<'_, '_> {
         let places = granules(self.ctx.code.granule, offset, bits);
         let mut found = None;
         let mut old = 0;
+        let fences = strong.and_then(|strong| self.ctx.fences_of_cluster(self.shared, strong));
         if let Some(block) = self.peers.get(at.1) {
             if let Some(strong) = &strong {
                 for place in places.clone() {
@@ -145,20 +146,44 @@ impl Machine<'_, '_> {
                 ..
             } = &mut block.shared;
             *shared_out = true;
-            let order = &mut self.shared.order;
+            let Shared {
+                order,
+                draws,
+                changes: own_changes,
+                ..
+            } = &mut *self.shared;
             old = load_bits(words, offset, bits);
             let new = step(old);
             let result = match strong {
                 Some(strong) => {
-                    let bits = bits as u8;
-                    cells::strong(cells, order, self.id, pc, at.0, places, Strong { bits, ..strong })
+                    let strong = Strong {
+                        bits: bits as u8,
+                        ..strong
+                    };
+                    cells::strong_element(
+                        cells,
+                        (order, draws),
+                        (self.id, pc, at.0),
+                        places,
+                        strong,
+                        old,
+                        fences,
+                    )
                 }
                 None => {
                     let written = new.map(|new| new == old);
-                    cells::plain(cells, order, self.id, pc, at.0, places, written)
+                    cells::plain(cells, order, self.id, pc, at.0, places, written).map(|()| None)
                 }
             };
-            found = result.err();
+            match result {
+                Ok(Some(before)) => {
+                    // A loop that waits for the write sees it later.
+                    *own_changes += 1;
+                    return Ok(before);
+                }
+                Ok(None) => {}
+                Err(finding) => found = Some(finding),
+            }
             if let Some(new) = new {
                 *changes += (new != old) as u64;
                 self.shared.changes += (new != old) as u64;

@@ -23,7 +23,11 @@ impl Compiler<'_> {
             "fence" => {
                 let scope = tokens.get("scope");
                 if tokens.has("proxy") {
-                    // Reads of a tensor map, and of aliases, are always of the newest value here.
+                    if tokens.has("tensormap::generic") {
+                        let acquires = tokens.has("acquire");
+                        self.push_async(AsyncInst::FenceMaps { acquires })?;
+                    }
+                    // Reads of aliases are always of the newest value here.
                     if tokens.has("async") {
                         let global = tokens.has("global");
                         let shared = tokens.has("shared::cta") || tokens.has("shared::cluster");

@@ -8,7 +8,7 @@ use tirx_source::diagnostic::{Result, error};
 use super::super::Compiler;
 use super::super::ptx_memory::moved;
 use super::left;
-use tirx_sim_machine::bytecode::{Inst, Scope};
+use tirx_sim_machine::bytecode::{AsyncInst, Inst, Scope};
 use tirx_sim_machine::numeric::Kind;
 use tirx_sim_machine::tensor_map::field;
 
@@ -93,6 +93,9 @@ impl Compiler<'_> {
             scope: Scope::of(call.tokens.get("scope")),
             sc: false,
         });
+        // The lanes copy the map as one: each releases all of it.
+        self.emit(Inst::WarpSync);
+        self.push_async(AsyncInst::FenceMaps { acquires: false })?;
         Ok(true)
     }
 }

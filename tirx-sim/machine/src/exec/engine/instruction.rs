@@ -53,6 +53,8 @@ impl Machine<'_, '_> {
                 self.fence_barriers(mask);
                 self.release_initializations(mask);
             }
+            AsyncInst::FenceMaps { acquires: true } => self.shared.order.acquire_maps(self.id, mask),
+            AsyncInst::FenceMaps { acquires: false } => self.shared.order.release_maps(self.id, mask),
             AsyncInst::Copy {
                 to,
                 from,
@@ -379,6 +381,7 @@ impl Machine<'_, '_> {
             }
             let tile = Tile {
                 map: map.clone(),
+                map_at: self.wide(inst.map, lane),
                 direction: inst.direction,
                 shared: rank.map_or(shared, |rank| address::of_rank(shared, rank)),
                 at: inst.at.iter().map(|r| self.word(*r, lane) as i32).collect(),

@@ -14,7 +14,7 @@ use crate::findings::Excusable;
 use crate::memory::granules;
 use crate::tensor::descriptor::Descriptor;
 use crate::tensor::format::Format;
-use crate::tensor_map::TensorMap;
+use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
 
 /// What an operation can access.
 pub(crate) struct Reach<'m, 'c> {
@@ -296,6 +296,33 @@ impl Reach<'_, '_> {
         Ok(())
     }
 
+    /// Checks that the operation, a tensor copy, may read its map, which is in global memory.
+    pub(super) fn note_map(&self, address: u64) -> Check {
+        let Some(ledger) = &self.ctx.ledger else {
+            return Ok(());
+        };
+        let storage = self.ctx.memory.find(address);
+        let sheet = storage
+            .as_ref()
+            .and_then(|storage| Some((storage, ledger.sheet(storage)?)));
+        let Some((storage, sheet)) = sheet else {
+            return Ok(());
+        };
+        let first = (address - storage.address) as usize * 8;
+        let places = ledger.places(first, TENSOR_MAP_BYTES as u32 * 8);
+        let places = places.map(|place| (self.operation.lane, place));
+        let done = sheet.each(ledger, places, |place, _| {
+            place.read_map_by(&self.operation.forked)
+        });
+        done.map_err(|(_, conflict)| {
+            self.conflict(
+                &format!("the tensor map at {address:#x}"),
+                "reads",
+                Some(conflict),
+            )
+        })
+    }
+
     fn global(&mut self, address: u64, how: Use<'_>) -> Check {
         let (name, verb) = (self.operation.name, how.verb());
         let inside = self.ctx.memory.find(address).filter(|s| {
@@ -380,6 +407,7 @@ impl Reach<'_, '_> {
         };
         let why = match conflict {
             Conflict::Unfenced(_) => crate::exec::blame::UNFENCED,
+            Conflict::Map(_) => crate::exec::blame::UNFENCED_MAP,
             Conflict::Unmet(..) => crate::exec::blame::UNMET,
             Conflict::Constant(..) => crate::exec::blame::CONSTANT,
             Conflict::Read(_) if !mark.is_operation() => {

@@ -15,6 +15,8 @@ use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMap
 /// A copy of a box.
 pub(crate) struct Tile {
     pub(crate) map: TensorMap,
+    /// Where the map is.
+    pub(crate) map_at: u64,
     pub(crate) direction: Direction,
     /// Address in shared memory.
     pub(crate) shared: u64,
@@ -363,6 +365,7 @@ impl Work for Tile {
     }
 
     fn run(&mut self, reach: &mut Reach<'_, '_>) -> Check {
+        reach.note_map(self.map_at)?;
         self.check().map_err(|m| reach.trap(FaultKind::Asynchronous, m))?;
         if self.direction == Direction::In {
             reach.fill(self.shared, Tile::bytes(&self.map, self.gather) as u32, &self.map);

@@ -69,6 +69,8 @@ pub(crate) enum Conflict {
     Read(Mark),
     /// Ordered, but without a proxy fence.
     Unfenced(Mark),
+    /// A change of a tensor map, ordered, but not acquired by a proxy fence.
+    Map(Mark),
     /// One of the two is a read through the path for memory that does not change; whether that is the earlier one.
     Constant(Mark, bool),
     /// Both are strong, but of different sizes.
@@ -84,6 +86,7 @@ impl Conflict {
             Conflict::Write(mark)
             | Conflict::Read(mark)
             | Conflict::Unfenced(mark)
+            | Conflict::Map(mark)
             | Conflict::Constant(mark, _)
             | Conflict::Sizes(mark)
             | Conflict::Unmet(mark, _) => mark,
@@ -509,6 +512,23 @@ impl Place {
         }
         if let Some(write) = self.unseen(operation, space) {
             return Err(Conflict::Unfenced(write));
+        }
+        if self.read != operation.mark {
+            self.note_read(operation.mark, |mark| operation.ordered(mark));
+        }
+        Ok(())
+    }
+
+    /// A tensor copy reads its map.
+    pub(crate) fn read_map_by(&mut self, operation: &Forked) -> Result<(), Conflict> {
+        let strong = self.extra.iter().flat_map(|e| &e.strong);
+        for write in strong.chain([&self.write]).filter(|write| !write.is_never()) {
+            if !operation.ordered(*write) {
+                return Err(Conflict::Write(*write));
+            }
+            if !operation.fenced(*write, Space::Maps) {
+                return Err(Conflict::Map(*write));
+            }
         }
         if self.read != operation.mark {
             self.note_read(operation.mark, |mark| operation.ordered(mark));

@@ -44,7 +44,8 @@
 //! **Proxies.** A clock comes twice: all that is ordered before, and of it what a proxy fence has made visible to
 //! asynchronous operations, by the state space of the fence ([`Known::fenced`]). An operation of the async proxy that reads what threads (or `cp.async`)
 //! wrote, or writes over it, needs the write in the second one. The way back needs no fence: waiting for a completion implies
-//! it. Neither does a write over what threads have only read.
+//! it. Neither does a write over what threads have only read. A tensor map that threads have changed is read by a tensor copy
+//! whose thread has acquired it (`fence.proxy.tensormap`, of the writers for release and of the readers for acquire).
 //!
 //! **Tensor memory** is in the order of all memory: "the standard memory consistency model synchronization mechanisms also
 //! apply" (PTX ISA, "Specialized Inter-thread Synchronization for tcgen05 instructions"). Besides, the fences of `tcgen05` order
@@ -81,7 +82,12 @@ pub(crate) enum Space {
     /// That of the blocks of a cluster.
     Shared,
     Global,
+    /// Tensor maps, of which `fence.proxy.tensormap` is.
+    Maps,
 }
+
+/// How many they are.
+const SPACES: usize = 3;
 
 /// What an actor is ordered behind.
 #[derive(Clone, Debug)]
@@ -89,7 +95,9 @@ pub(crate) struct Known {
     /// All accesses.
     pub(crate) all: Clock,
     /// Of these, those that asynchronous operations may read, by the space that they are to ([`Space`]).
-    pub(crate) fenced: [Clock; 2],
+    pub(crate) fenced: [Clock; SPACES],
+    /// Writes that a `fence.proxy.tensormap` of their threads has released, for those that acquire them.
+    maps: Clock,
     /// Accesses to tensor memory that their threads have published by a fence or commit: relaxed synchronization passes
     /// on these alone.
     pub(crate) told: Clock,
@@ -106,7 +114,8 @@ impl Known {
     pub(crate) fn nothing(blocks: u64) -> Known {
         Known {
             all: Clock::new(blocks),
-            fenced: [Clock::new(blocks), Clock::new(blocks)],
+            fenced: [(); SPACES].map(|()| Clock::new(blocks)),
+            maps: Clock::new(blocks),
             told: Clock::new(blocks),
             met: Clock::new(blocks),
             over: Clock::new(blocks),
@@ -119,6 +128,7 @@ impl Known {
         for (own, other) in self.fenced.iter_mut().zip(&other.fenced) {
             own.join(other);
         }
+        self.maps.join(&other.maps);
         self.told.join(&other.told);
         self.met.join(&other.met);
         self.over.join(&other.over);
@@ -132,7 +142,7 @@ impl Known {
     }
 
     /// Lanes of a warp have fenced what they themselves have done up to some segments, by space.
-    fn see_fenced(&mut self, block: u32, (warp, lanes, exist): (usize, u32, u32), ends: [u32; 2]) {
+    fn see_fenced(&mut self, block: u32, (warp, lanes, exist): (usize, u32, u32), ends: [u32; SPACES]) {
         for (fenced, end) in self.fenced.iter_mut().zip(ends).filter(|(_, end)| *end > 0) {
             fenced.update(block, |b| b.see(warp, lanes, exist, end));
         }
@@ -143,6 +153,8 @@ impl Known {
             (&self.all, &other.all),
             (&self.fenced[0], &other.fenced[0]),
             (&self.fenced[1], &other.fenced[1]),
+            (&self.fenced[2], &other.fenced[2]),
+            (&self.maps, &other.maps),
             (&self.told, &other.told),
             (&self.met, &other.met),
             (&self.over, &other.over),
@@ -160,6 +172,7 @@ impl Known {
         Known {
             all: self.all.operations(),
             fenced: self.fenced.clone(),
+            maps: self.maps.clone(),
             told: self.told.clone(),
             met,
             over,
@@ -184,7 +197,7 @@ struct Time {
     own: u32,
     /// Segments up to which, exclusive, each lane has fenced its own accesses for asynchronous operations, by space: they are
     /// added to what it releases. 0 where all lanes know of each other's.
-    fenced: [u32; 2],
+    fenced: [u32; SPACES],
     /// What all lanes know.
     known: Known,
     /// What each lane knows, where lanes differ.
@@ -220,7 +233,7 @@ impl Order {
             all: *exist,
             exist: *exist,
             own: 1,
-            fenced: [0; 2],
+            fenced: [0; SPACES],
             known: Known::nothing(blocks),
             lanes: None,
             fences: None,
@@ -452,7 +465,8 @@ impl Order {
             time.own = time.segment;
             time.floor[warp] = time.segment;
             let fenced = std::mem::take(&mut time.fenced);
-            time.known.see_fenced(block, (warp, time.exist, time.exist), fenced);
+            time.known
+                .see_fenced(block, (warp, time.exist, time.exist), fenced);
             return;
         }
         let exist = time.exist;
@@ -461,7 +475,7 @@ impl Order {
         time.known = known;
         time.lanes = None;
         time.own = time.segment;
-        time.fenced = [0; 2];
+        time.fenced = [0; SPACES];
         refresh(time, block);
     }
 
@@ -474,7 +488,7 @@ impl Order {
             let all = self.release_all();
             self.acquire_all(&all);
             for time in &mut self.warps {
-                time.fenced = [0; 2];
+                time.fenced = [0; SPACES];
             }
             return;
         }
@@ -570,6 +584,22 @@ impl Order {
             let known = self.release(warp, 1 << lane);
             self.change(warp, 1 << lane, |own| own.fence(spaces, &known.all));
         }
+    }
+
+    /// `fence.proxy.tensormap::generic.release`: what lanes have done to tensor maps may be acquired.
+    pub(crate) fn release_maps(&mut self, warp: usize, mask: u32) {
+        for lane in (0..LANES).filter(|l| mask >> l & 1 != 0) {
+            let known = self.release(warp, 1 << lane);
+            self.change(warp, 1 << lane, |own| own.maps.join(&known.all));
+        }
+    }
+
+    /// `fence.proxy.tensormap::generic.acquire`: tensor copies that lanes issue later read maps as they have been released.
+    pub(crate) fn acquire_maps(&mut self, warp: usize, mask: u32) {
+        self.change(warp, mask, |known| {
+            let maps = known.maps.clone();
+            known.fence(&[Space::Maps], &maps);
+        });
     }
 
     /// `tcgen05.fence::before_thread_sync`: publishes what lanes have done in tensor memory.
