@@ -98,7 +98,8 @@ impl Compiler<'_> {
     pub(super) fn set_registers(&mut self, args: &[Expr]) -> Result<()> {
         let count = args.get(1).and_then(Expr::as_int);
         let count = count.and_then(|n| u16::try_from(n).ok()).unwrap_or(u16::MAX);
-        self.emit(Inst::SetRegisters { count });
+        let more = !args.first().is_some_and(|more| more.is_int(0));
+        self.emit(Inst::SetRegisters { count, more });
         Ok(())
     }
 

@@ -303,7 +303,7 @@ pub(super) fn meaning(op: Op) -> Meaning {
         Op::PtxTcgen05FenceAfterThreadSync => Effect(|c, _| c.push_tensor(TensorInst::Memory(TensorMemoryInst::FenceAfter))),
         Op::PtxTcgen05WaitLd => Effect(|c, _| c.push_tensor(TensorInst::Memory(TensorMemoryInst::WaitLoad))),
         Op::PtxTcgen05WaitSt => Effect(|c, _| c.push_tensor(TensorInst::Memory(TensorMemoryInst::WaitStore))),
-        Op::PtxTcgen05RelinquishAllocPermit => Effect(|c, _| c.push_tensor(TensorInst::Memory(TensorMemoryInst::Relinquish))),
+        Op::PtxTcgen05RelinquishAllocPermit => Effect(|c, call| c.relinquish_columns(call.args)),
         Op::PtxTcgen05Alloc => Effect(|c, call| c.alloc_columns(call.args)),
         Op::PtxTcgen05Dealloc => Effect(|c, call| c.free_columns(call.args)),
         Op::PtxTcgen05Shift => Effect(|c, call| c.shift_columns(call.args)),

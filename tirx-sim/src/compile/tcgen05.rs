@@ -25,7 +25,7 @@ impl Compiler<'_> {
         self.vector(value)
     }
 
-    /// Arguments: where the address goes, how many columns.
+    /// Arguments: where the address goes, how many columns, how many blocks.
     pub(super) fn alloc_columns(&mut self, args: &[Expr]) -> Result<()> {
         let to = self.address_value(&args[0])?;
         let columns = self.in_register(&args[1], Kind::U32)?;
@@ -36,14 +36,26 @@ impl Compiler<'_> {
             access,
             columns,
             temp,
+            group: self.whole(&args[2])?,
         })
     }
 
-    /// Arguments: address, how many columns.
+    /// Arguments: address, how many columns, how many blocks.
     pub(super) fn free_columns(&mut self, args: &[Expr]) -> Result<()> {
         let address = self.in_register(&args[0], Kind::U32)?;
         let columns = self.in_register(&args[1], Kind::U32)?;
-        self.push_memory(TensorMemoryInst::Dealloc { address, columns })
+        let group = self.whole(&args[2])?;
+        self.push_memory(TensorMemoryInst::Dealloc {
+            address,
+            columns,
+            group,
+        })
+    }
+
+    /// Arguments: how many blocks.
+    pub(super) fn relinquish_columns(&mut self, args: &[Expr]) -> Result<()> {
+        let group = self.whole(&args[0])?;
+        self.push_memory(TensorMemoryInst::Relinquish { group })
     }
 
     /// Arguments: address, how many blocks.
@@ -123,6 +135,7 @@ impl Compiler<'_> {
             barrier,
             ranks,
             predicate,
+            group: self.whole(&args[1])?,
         })
     }
 

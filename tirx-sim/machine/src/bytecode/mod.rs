@@ -437,6 +437,8 @@ pub enum Inst {
     /// `setmaxnreg`.
     SetRegisters {
         count: u16,
+        /// `.inc`, not `.dec`.
+        more: bool,
     },
     /// `fence.proxy.async`, for accesses to these state spaces.
     FenceProxy {

@@ -58,12 +58,16 @@ pub enum TensorMemoryInst {
         access: u16,
         columns: R,
         temp: R,
+        group: usize,
     },
     Dealloc {
         address: R,
         columns: R,
+        group: usize,
     },
-    Relinquish,
+    Relinquish {
+        group: usize,
+    },
     /// From an address to registers given by pointers.
     Load {
         transfer: Transfer,
@@ -82,6 +86,7 @@ pub enum TensorMemoryInst {
         barrier: R,
         ranks: Option<R>,
         predicate: Option<R>,
+        group: usize,
     },
     Mma(MmaInst),
     Copy {
@@ -95,6 +100,27 @@ pub enum TensorMemoryInst {
         group: usize,
         address: R,
     },
+}
+
+impl TensorMemoryInst {
+    /// The blocks that work together (`.cta_group`), which each instruction of a kernel that has the qualifier must name alike.
+    pub fn group(&self) -> Option<usize> {
+        match self {
+            TensorMemoryInst::Alloc { group, .. }
+            | TensorMemoryInst::Dealloc { group, .. }
+            | TensorMemoryInst::Relinquish { group }
+            | TensorMemoryInst::Commit { group, .. }
+            | TensorMemoryInst::Copy { group, .. }
+            | TensorMemoryInst::Shift { group, .. } => Some(*group),
+            TensorMemoryInst::Mma(inst) => Some(inst.group),
+            TensorMemoryInst::FenceBefore
+            | TensorMemoryInst::FenceAfter
+            | TensorMemoryInst::Load { .. }
+            | TensorMemoryInst::WaitLoad
+            | TensorMemoryInst::Store { .. }
+            | TensorMemoryInst::WaitStore => None,
+        }
+    }
 }
 
 /// A `tcgen05.mma`.

@@ -167,6 +167,29 @@ impl Machine<'_, '_> {
         trap
     }
 
+    /// The same for a strong access: the other one is weak, or one of the two has too narrow a scope.
+    pub(super) fn unordered_strong(
+        &self,
+        name: &str,
+        (lane, scope): (u32, Scope),
+        conflict: Conflict,
+        verb: &str,
+    ) -> Box<Trap> {
+        let mut trap = self.conflicting(name, lane, conflict, verb);
+        let other = conflict.mark();
+        if let (Conflict::Write(_) | Conflict::Read(_), Some(theirs)) = (conflict, other.scope())
+            && other.block != self.shared.order.block
+        {
+            let reach = format!(
+                ": one is at scope {}, the other at {}, and each must reach the other's block",
+                scope_name(theirs),
+                scope_name(scope)
+            );
+            trap.message.push_str(&reach);
+        }
+        trap
+    }
+
     /// The same for a place with this name.
     pub(super) fn conflicting(&self, name: &str, lane: u32, conflict: Conflict, verb: &str) -> Box<Trap> {
         let other = conflict.mark();
@@ -225,11 +248,7 @@ impl Machine<'_, '_> {
         let narrow = match self.shared.order.narrow {
             Some((warp, by, scope)) if !own && (warp, by) == (self.id, lane) => format!(
                 " (it has read what was released at scope {}, which does not reach from block to block)",
-                match scope {
-                    Scope::Cta => "cta",
-                    Scope::Cluster => "cluster",
-                    Scope::Gpu => "gpu",
-                }
+                scope_name(scope)
             ),
             _ => String::new(),
         };
@@ -261,6 +280,14 @@ impl Machine<'_, '_> {
     pub(super) fn thread(&self, linear: u32) -> String {
         let [x, y, z] = thread_of(self.ctx, linear);
         format!("({x}, {y}, {z})")
+    }
+}
+
+fn scope_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Cta => "cta",
+        Scope::Cluster => "cluster",
+        Scope::Gpu => "gpu",
     }
 }
 

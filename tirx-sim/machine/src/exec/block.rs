@@ -1,21 +1,19 @@
-//! A block: runs its warps in turn, opens its barriers, and detects lack of progress.
+//! A block: runs its warps in turn, and detects lack of progress.
 
 use std::collections::BTreeMap;
 
 use super::cells::Cells;
 use super::cluster::Peers;
 use super::engine::Engine;
-use super::exchange::Arguments;
-use super::named::{self, OF_THE_BLOCK};
-use super::order::{Known, Order, Place};
+use super::named;
+use super::order::{Known, Order};
 use super::run::{Machine, Stop, state};
 use super::schedule::Draws;
 use super::{Context, Shared, Status, Strand, Trap, Warp, fault, thread_of};
 use crate::alu::LANES;
-use crate::bytecode::{Axis, Operand, Special};
+use crate::bytecode::{Axis, Special};
 use crate::explore::Footprint;
 use crate::fault::{Fault, FaultKind, FaultNote};
-use crate::findings::Excusable;
 
 pub(super) struct Block {
     /// Its rank in the cluster.
@@ -71,7 +69,7 @@ impl Block {
                 engine: Engine::default(),
                 fills: super::fills::Fills::default(),
                 operations: false,
-                registers: BTreeMap::new(),
+                registers: super::registers::Registers::default(),
                 words: vec![0; shared_bytes.div_ceil(4) + 1],
                 cells: Cells::new(
                     code.fine && ctx.check_races,
@@ -270,51 +268,6 @@ impl Block {
         report.into()
     }
 
-    /// A block's shared memory exists until it ends: accesses by other blocks must be ordered before that.
-    pub(super) fn check_end(&self, ctx: &Context<'_>) -> Result<(), Fault> {
-        self.check_barriers(ctx)?;
-        self.check_warpgroups(ctx)?;
-        if let Some((columns, pc)) = self.shared.bank.leak() {
-            let message = format!(
-                "the block ends with {columns} columns of tensor memory allocated: tcgen05.dealloc is missing"
-            );
-            let trap = Trap::new(FaultKind::Asynchronous, 0, message);
-            return Err(fault(ctx, &self.shared, 0, pc, *trap));
-        }
-        if !self.shared.shared_out && !self.shared.operations {
-            return Ok(());
-        }
-        let Cells::Fine(places) = &self.shared.cells else {
-            return Ok(());
-        };
-        let order = &self.shared.order;
-        let mut known = order.everything();
-        self.shared.cluster_met.iter().for_each(|met| known.join(met));
-        let left = |place: &Place| place.left_behind(order.block, &known.all);
-        for (mark, wrote) in places.iter().filter_map(left) {
-            let does = if wrote { "writes" } else { "reads" };
-            if !mark.is_operation() {
-                let message = format!(
-                    "a thread of another block of the cluster {does} shared memory of this block, which may have ended by then: no \
-                     cluster barrier stands between"
-                );
-                let trap = Trap::new(FaultKind::Race, 0, message);
-                return Err(fault(ctx, &self.shared, 0, mark.pc(), *trap));
-            }
-            let message = format!(
-                "the block ends while an asynchronous operation {does} its shared memory: no thread has waited for its completion"
-            );
-            let trap = Trap::new(FaultKind::Asynchronous, mark.thread() % 32, message);
-            let by = (mark.warp(), mark.pc());
-            let excused = match wrote {
-                true => Err(trap),
-                false => super::excuse(ctx, &self.shared, by, Excusable::UnfinishedRead, trap),
-            };
-            excused.map_err(|trap| fault(ctx, &self.shared, by.0, by.1, *trap))?;
-        }
-        Ok(())
-    }
-
     /// Performs the operations that are still in flight at the end of the block.
     pub(super) fn drain(&mut self, ctx: &Context<'_>, peers: &mut Peers<'_>) -> Result<(), Fault> {
         while !self.shared.engine.is_idle() {
@@ -322,47 +275,6 @@ impl Block {
             if !self.perform(ctx, peers)? {
                 break;
             }
-        }
-        Ok(())
-    }
-
-    /// The four warps of a warpgroup issue a wgmma together.
-    fn check_warpgroups(&self, ctx: &Context<'_>) -> Result<(), Fault> {
-        for (group, warps) in self.warps.chunks(4).enumerate() {
-            let counts = warps
-                .iter()
-                .map(|w| w.wgmma.issued())
-                .chain((warps.len()..4).map(|_| (0, 0)));
-            let counts: Vec<(u32, usize)> = counts.collect();
-            let Some((most, (issued, pc))) = counts.iter().enumerate().max_by_key(|(_, (n, _))| *n) else {
-                continue;
-            };
-            let Some(least) = counts.iter().position(|(n, _)| n < issued) else {
-                continue;
-            };
-            let (most, least) = (group * 4 + most, group * 4 + least);
-            let message = format!(
-                "warp {most} has issued {issued} wgmma operations, and warp {least} of its warpgroup {}: the four warps of a \
-                 warpgroup issue each together",
-                counts[least % 4].0
-            );
-            let trap = Trap::new(FaultKind::Asynchronous, 0, message);
-            return Err(fault(ctx, &self.shared, most, *pc, *trap));
-        }
-        Ok(())
-    }
-
-    /// An mbarrier whose expected and copied bytes differ at the end of the block.
-    fn check_barriers(&self, ctx: &Context<'_>) -> Result<(), Fault> {
-        if let Some(barrier) = self.shared.engine.barriers.values().find(|b| b.bytes != 0) {
-            let message = format!(
-                "the block ends while phase {} of an mbarrier waits for {}",
-                barrier.phase,
-                barrier.missing(ctx.code)
-            );
-            let mark = barrier.init;
-            let trap = Trap::new(FaultKind::Asynchronous, mark.thread() % 32, message);
-            return Err(fault(ctx, &self.shared, mark.warp(), mark.pc(), *trap));
         }
         Ok(())
     }
@@ -449,131 +361,6 @@ impl Block {
             strand.rest = strand.rest.saturating_sub(1);
         }
         Ok(progress)
-    }
-
-    /// Opens the barriers at which all threads have arrived.
-    pub(super) fn release(&mut self, ctx: &Context<'_>) -> Result<bool, Fault> {
-        let alive = self.alive();
-        let at = |block: &Block, pred: &dyn Fn(Status) -> bool| -> u32 {
-            let strands = block.warps.iter().flat_map(|w| &w.strands);
-            strands
-                .filter(|s| pred(s.status))
-                .map(|s| s.mask.count_ones())
-                .sum()
-        };
-        let mut released = false;
-        let arrived = at(self, &|s| matches!(s, Status::Barrier(_)));
-        if arrived > 0 {
-            self.check_barrier_0(ctx)?;
-        }
-        if arrived > 0 && arrived == alive {
-            self.check_all_came(ctx)?;
-            self.open_barrier();
-            released = true;
-        }
-        released |= named::open(&mut self.warps, &mut self.shared);
-        Ok(released)
-    }
-
-    /// The block barrier is named barrier 0: no phase of that may be open while threads wait at it.
-    fn check_barrier_0(&self, ctx: &Context<'_>) -> Result<(), Fault> {
-        let open = self.shared.named.get(&0).map(named::Arrivals::count);
-        let Some((count, threads)) = open.filter(|(count, threads)| count < threads) else {
-            return Ok(());
-        };
-        let mut warps = self.warps.iter().enumerate();
-        let found = warps.find_map(|(id, warp)| {
-            let mut strands = warp.strands.iter();
-            let strand = strands.find(|s| matches!(s.status, Status::Barrier(_)))?;
-            Some((id, strand))
-        });
-        let Some((id, strand)) = found else {
-            return Ok(());
-        };
-        let message = format!("{count} of {threads} threads are at named barrier 0 while {OF_THE_BLOCK}");
-        let lane = strand.mask.trailing_zeros() & 31;
-        let trap = Trap::new(FaultKind::InvalidBarrier, lane, message);
-        Err(fault(ctx, &self.shared, id, strand.pc.saturating_sub(1), *trap))
-    }
-
-    /// A block barrier that some threads have skipped is an error, even if the rest could continue.
-    fn check_all_came(&self, ctx: &Context<'_>) -> Result<(), Fault> {
-        for (id, warp) in self.warps.iter().enumerate() {
-            let mut here = warp
-                .strands
-                .iter()
-                .filter(|s| matches!(s.status, Status::Barrier(_)));
-            let Some(first) = here.next() else { continue };
-            if let Some(other) = here.find(|s| s.pc != first.pc) {
-                let message = format!(
-                    "lane {} of the warp waits at another block barrier than lane {}: all lanes of a warp come to a barrier \
-                     (barrier.sync.aligned) together",
-                    other.mask.trailing_zeros(),
-                    first.mask.trailing_zeros()
-                );
-                let mut trap = Trap::new(
-                    FaultKind::BarrierDivergence,
-                    first.mask.trailing_zeros() % LANES as u32,
-                    message,
-                );
-                trap.notes
-                    .push(("the other barrier".to_string(), other.pc.saturating_sub(1)));
-                return Err(fault(ctx, &self.shared, id, first.pc.saturating_sub(1), *trap));
-            }
-        }
-        let missing = |w: &Warp| w.exist & !w.alive & !w.returned;
-        let count: u32 = self.warps.iter().map(|w| missing(w).count_ones()).sum();
-        if count == 0 {
-            return Ok(());
-        }
-        let first = self.warps.iter().enumerate().find(|(_, w)| missing(w) != 0);
-        let absent = first.map_or(0, |(id, w)| {
-            id as u32 * LANES as u32 + missing(w).trailing_zeros()
-        });
-        let [x, y, z] = thread_of(ctx, absent);
-        for (id, warp) in self.warps.iter().enumerate() {
-            if let Some(strand) = warp
-                .strands
-                .iter()
-                .find(|s| matches!(s.status, Status::Barrier(_)))
-            {
-                let threads = if count == 1 { "thread" } else { "threads" };
-                let message = format!(
-                    "{count} {threads} of the block ended without reaching this barrier, thread ({x}, {y}, {z}) \
-                     the first"
-                );
-                let lane = strand.mask.trailing_zeros();
-                let trap = Trap::new(FaultKind::BarrierDivergence, lane, message);
-                return Err(fault(ctx, &self.shared, id, strand.pc.saturating_sub(1), *trap));
-            }
-        }
-        Ok(())
-    }
-
-    fn open_barrier(&mut self) {
-        self.shared.at_barrier = 0;
-        let (mut all, mut any) = (true, false);
-        for warp in &self.warps {
-            for strand in &warp.strands {
-                if let Status::Barrier(Some((_, v, _))) = strand.status {
-                    let lanes = &warp.v32[v as usize];
-                    for lane in (0..LANES).filter(|l| strand.mask >> l & 1 != 0) {
-                        all &= lanes[lane] != 0;
-                        any |= lanes[lane] != 0;
-                    }
-                }
-            }
-        }
-        for strand in self.warps.iter_mut().flat_map(|w| &mut w.strands) {
-            if let Status::Barrier(wish) = strand.status {
-                if let Some((d, _, wants_all)) = wish {
-                    strand.scalars[d as usize] = if wants_all { all } else { any } as u64;
-                }
-                strand.status = Status::Ready;
-            }
-        }
-        self.warps.iter_mut().for_each(Warp::unite);
-        self.shared.order.barrier();
     }
 
     /// Whether all threads that have not ended wait at a barrier over several blocks.
@@ -670,77 +457,6 @@ impl Block {
 /// The instruction to show for a strand that stopped at `pc`.
 fn loop_place(ctx: &Context<'_>, pc: usize) -> usize {
     pc.min(ctx.code.insts.len().saturating_sub(1))
-}
-
-impl Machine<'_, '_> {
-    /// Resumes strands whose warp barrier or exchange has all its lanes. On an error, gives the instruction.
-    pub(super) fn meet_in_warp(&mut self) -> Result<bool, (usize, Box<Trap>)> {
-        let mut met = false;
-        let alive = self.warp.alive;
-        let at_barrier = self
-            .warp
-            .strands
-            .iter()
-            .filter(|s| s.status == Status::WarpSync)
-            .fold(0, |mask, s| mask | s.mask);
-        if at_barrier != 0 && at_barrier == alive {
-            for strand in &mut self.warp.strands {
-                if strand.status == Status::WarpSync {
-                    strand.status = Status::Ready;
-                }
-            }
-            self.warp.unite();
-            self.shared.order.warp_sync(self.id);
-            met = true;
-        }
-        let waiting: Vec<(usize, u16, u32)> = self
-            .warp
-            .strands
-            .iter()
-            .filter_map(|s| match s.status {
-                Status::Exchange(id, needed) => Some((s.pc, id, needed)),
-                _ => None,
-            })
-            .collect();
-        for (pc, id, needed) in waiting {
-            let is_here = |s: &Strand| s.pc == pc && matches!(s.status, Status::Exchange(i, _) if i == id);
-            let here = self
-                .warp
-                .strands
-                .iter()
-                .filter(|s| is_here(s))
-                .fold(0, |m, s| m | s.mask);
-            if here == 0 || needed & self.warp.alive & !here != 0 {
-                continue;
-            }
-            let shuffle = &self.ctx.code.shuffles[id as usize];
-            let mut arguments = Arguments::new();
-            let mut lanes = 0;
-            for strand in self.warp.strands.iter().filter(|s| is_here(s)) {
-                // Strands that still wait for others are left out.
-                let Status::Exchange(_, theirs) = strand.status else {
-                    continue;
-                };
-                if theirs & self.warp.alive & !here == 0 {
-                    self.arguments(shuffle, strand, &mut arguments);
-                    lanes |= strand.mask;
-                }
-            }
-            let uniform = self
-                .exchange(shuffle, lanes, &arguments)
-                .map_err(|trap| (pc - 1, trap))?;
-            for strand in &mut self.warp.strands {
-                if is_here(strand) && strand.mask & lanes != 0 {
-                    strand.status = Status::Ready;
-                    if let Operand::S(d) = shuffle.d {
-                        strand.scalars[d as usize] = uniform;
-                    }
-                }
-            }
-            met = true;
-        }
-        Ok(met)
-    }
 }
 
 /// The value of a launch-time scalar.

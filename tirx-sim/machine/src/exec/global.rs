@@ -304,7 +304,8 @@ impl Machine<'_, '_> {
             _ => "reads",
         };
         done.map_err(|(_, conflict)| {
-            self.unordered(access, lane, self.element(access, index, c), conflict, verb)
+            let name = format!("`{}[{element}]`", access.name);
+            self.unordered_strong(&name, (lane, strong.scope), conflict, verb)
         })?;
         // An element covers at least one place.
         match (result, step) {

@@ -14,7 +14,9 @@
 //! | `fills` | how tiles of shared memory were filled |
 //! | `exchange` | shuffles, votes and reductions of a warp |
 //! | `cluster` | shared memory of other blocks of the cluster, the cluster's barrier |
-//! | `block` | a block: schedules its warps, barriers, progress |
+//! | `block` | a block: schedules its warps, progress |
+//! | `meeting` | block barriers, warp barriers: where threads meet |
+//! | `ended` | what must hold when a block ends |
 //! | `named` | barriers of some of a block's threads |
 //! | `schedule` | in which order the warps and blocks come |
 //! | `steps` | a launch step by step, where every order is explored |
@@ -32,6 +34,7 @@
 //! | `tcgen05` | tensor memory and the tensor core that works on it |
 //! | `observe` | counts, values at a line |
 //! | `record` | the timeline of a block |
+//! | `registers` | `setmaxnreg` |
 //! | `print` | `printf` |
 //!
 //! A *strand* is a set of lanes of one warp at one instruction. A warp starts as one strand. At a divergent branch
@@ -50,6 +53,7 @@ mod block;
 mod cells;
 mod cluster;
 mod control;
+mod ended;
 pub(crate) mod engine;
 mod exchange;
 mod fills;
@@ -58,6 +62,7 @@ mod group;
 mod lanes;
 mod ledger;
 mod local;
+mod meeting;
 mod named;
 mod observe;
 pub(crate) mod order;
@@ -65,6 +70,7 @@ mod place;
 mod print;
 pub(crate) mod prior;
 mod record;
+mod registers;
 mod run;
 mod schedule;
 mod stand_in;
@@ -320,8 +326,8 @@ struct Shared {
     fills: fills::Fills,
     /// Operations in flight, mbarriers.
     engine: engine::Engine,
-    /// Registers per thread, as `setmaxnreg` of the warps has set them.
-    registers: BTreeMap<usize, u16>,
+    /// Registers per thread, as the warps have asked for them.
+    registers: registers::Registers,
     /// Whether operations have been performed.
     operations: bool,
     order: order::Order,

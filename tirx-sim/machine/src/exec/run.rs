@@ -560,7 +560,7 @@ impl Machine<'_, '_> {
                         stop!(Stop::Paused(rounds));
                     }
                 }
-                Inst::SetRegisters { count } => check!(self.set_registers(count, mask)),
+                Inst::SetRegisters { count, more } => check!(self.set_registers(pc, (count, more), mask)),
                 Inst::Fence { scope, sc } => {
                     if sc && self.ctx.misses_writes() {
                         self.shared.wait_for_turn(self.ctx);

@@ -190,33 +190,6 @@ impl Machine<'_, '_> {
         Ok(None)
     }
 
-    /// `setmaxnreg`: the register file of a multiprocessor has 64 Ki registers.
-    pub(in crate::exec) fn set_registers(&mut self, count: u16, mask: u32) -> Check {
-        let lane = mask.trailing_zeros() % 32;
-        if !(24..=256).contains(&count) || !count.is_multiple_of(8) {
-            let message = format!("setmaxnreg {count}: the count must be a multiple of 8 from 24 to 256");
-            return Err(misuse(lane, message));
-        }
-        if mask != self.warp.alive {
-            return Err(misuse(
-                lane,
-                "setmaxnreg by some lanes of a warp: all of them do it together",
-            ));
-        }
-        let registers = &mut self.shared.registers;
-        registers.insert(self.id, count);
-        let warps = self.ctx.block.iter().product::<u32>().div_ceil(LANES as u32) as usize;
-        let sum: u32 = registers.values().map(|r| u32::from(*r) * LANES as u32).sum();
-        if registers.len() == warps && sum > 1 << 16 {
-            let message = format!(
-                "setmaxnreg {count}: the warps of the block ask for {sum} registers together, and there are {}",
-                1 << 16
-            );
-            return Err(misuse(lane, message));
-        }
-        Ok(())
-    }
-
     /// The lanes that represent those of a mask in a class.
     pub(super) fn members(&self, class: Class, mask: u32) -> impl Iterator<Item = u32> + use<> {
         lanes(if class == Class::Matrix { 1 } else { mask })

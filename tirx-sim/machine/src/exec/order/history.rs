@@ -366,13 +366,11 @@ impl Place {
         let sizes = before != 0 && access.bits != 0 && before != access.bits;
         let allowed = |order: &Order, mark: Mark| {
             // Two strong accesses need no order if each is within the other's scope.
-            let scope = match mark.kind() {
-                Kind::Cta => Some(Scope::Cta),
-                Kind::Cluster => Some(Scope::Cluster),
-                Kind::Gpu | Kind::Signal => Some(Scope::Gpu),
-                _ => None,
-            };
-            !mark.is_never() && !sizes && scope.is_some_and(|s| order.within(s.min(access.scope), mark.block))
+            !mark.is_never()
+                && !sizes
+                && mark
+                    .scope()
+                    .is_some_and(|s| order.within(s.min(access.scope), mark.block))
                 || order.ordered(mark, warp, lane)
         };
         let polls = access.polled && !access.writes;

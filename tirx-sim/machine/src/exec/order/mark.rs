@@ -1,6 +1,7 @@
 //! An access as histories record it: by whom, when, and how.
 
 use super::clock::WARPS;
+use crate::bytecode::Scope;
 
 /// How an access was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,6 +96,16 @@ impl Mark {
     /// Whether it is a strong access of a thread.
     pub(crate) fn is_strong(self) -> bool {
         matches!(self.kind(), Kind::Cta | Kind::Cluster | Kind::Gpu)
+    }
+
+    /// The scope of a strong access.
+    pub(crate) fn scope(self) -> Option<Scope> {
+        match self.kind() {
+            Kind::Cta => Some(Scope::Cta),
+            Kind::Cluster => Some(Scope::Cluster),
+            Kind::Gpu | Kind::Signal => Some(Scope::Gpu),
+            _ => None,
+        }
     }
 
     /// Whether it is an access by an asynchronous operation.

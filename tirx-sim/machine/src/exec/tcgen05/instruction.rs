@@ -27,12 +27,16 @@ impl Machine<'_, '_> {
         mask: u32,
         scalars: &[u64],
     ) -> Check {
+        if let Some(group) = inst.group() {
+            self.one_group(pc, group, mask)?;
+        }
         match inst {
             TensorMemoryInst::Alloc {
                 to,
                 access,
                 columns,
                 temp,
+                ..
             } => {
                 self.whole_warp(mask)?;
                 let columns = self.warp.v32[*columns as usize][0];
@@ -57,7 +61,7 @@ impl Machine<'_, '_> {
                 let written = order.release(self.id, 1);
                 order.acquire(self.id, FULL, &written);
             }
-            TensorMemoryInst::Dealloc { address, columns } => {
+            TensorMemoryInst::Dealloc { address, columns, .. } => {
                 self.whole_warp(mask)?;
                 let address = self.warp.v32[*address as usize][0];
                 let columns = self.warp.v32[*columns as usize][0];
@@ -82,7 +86,7 @@ impl Machine<'_, '_> {
             }
             TensorMemoryInst::FenceBefore => self.shared.order.tensor_fence_before(self.id, mask),
             TensorMemoryInst::FenceAfter => self.shared.order.tensor_fence_after(self.id, mask),
-            TensorMemoryInst::Relinquish => {
+            TensorMemoryInst::Relinquish { .. } => {
                 self.whole_warp(mask)?;
                 self.shared.bank.memory.relinquish();
             }
@@ -187,6 +191,7 @@ impl Machine<'_, '_> {
                 barrier,
                 ranks,
                 predicate,
+                ..
             } => {
                 for lane in self.on(mask, *predicate) {
                     self.shared.order.tensor_fence_before(self.id, 1 << lane);
@@ -244,6 +249,20 @@ impl Machine<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// All instructions of a kernel have one `.cta_group` (PTX ISA, "tcgen05 instructions").
+    fn one_group(&mut self, pc: usize, group: usize, mask: u32) -> Check {
+        let (first, at) = *self.shared.bank.group.get_or_insert((group, pc));
+        if first == group {
+            return Ok(());
+        }
+        let message = format!(
+            "a tcgen05 instruction of cta_group {group}, and one of cta_group {first} before: all of a kernel have the same"
+        );
+        let mut trap = misuse(mask.trailing_zeros() % 32, message);
+        trap.notes.push((format!("the one of cta_group {first}"), at));
+        Err(trap)
     }
 
     /// `tcgen05.shift`: from the address on, a lane's 32 bytes move to the lane after it; those of the last lane are

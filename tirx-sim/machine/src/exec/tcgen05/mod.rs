@@ -27,6 +27,8 @@ const TOGETHER: u32 = 16;
 pub(super) struct Bank {
     memory: TensorMemory,
     places: Vec<Place>,
+    /// The `.cta_group` of the block's instructions, and the first of these.
+    group: Option<(usize, usize)>,
 }
 
 /// What a warp has stored and not yet waited for.
@@ -72,6 +74,7 @@ impl Bank {
     pub(super) fn reset(&mut self) {
         self.memory.reset();
         self.places.clear();
+        self.group = None;
     }
 
     /// The instruction of an allocation that has not been freed.

@@ -1,0 +1,97 @@
+//! What must hold when a block ends.
+
+use super::block::Block;
+use super::cells::Cells;
+use super::order::Place;
+use super::{Context, Trap, fault};
+use crate::fault::{Fault, FaultKind};
+use crate::findings::Excusable;
+
+impl Block {
+    /// A block's shared memory exists until it ends: accesses by other blocks must be ordered before that.
+    pub(super) fn check_end(&self, ctx: &Context<'_>) -> Result<(), Fault> {
+        self.check_barriers(ctx)?;
+        self.check_warpgroups(ctx)?;
+        self.check_registers(ctx)?;
+        if let Some((columns, pc)) = self.shared.bank.leak() {
+            let message = format!(
+                "the block ends with {columns} columns of tensor memory allocated: tcgen05.dealloc is missing"
+            );
+            let trap = Trap::new(FaultKind::Asynchronous, 0, message);
+            return Err(fault(ctx, &self.shared, 0, pc, *trap));
+        }
+        if !self.shared.shared_out && !self.shared.operations {
+            return Ok(());
+        }
+        let Cells::Fine(places) = &self.shared.cells else {
+            return Ok(());
+        };
+        let order = &self.shared.order;
+        let mut known = order.everything();
+        self.shared.cluster_met.iter().for_each(|met| known.join(met));
+        let left = |place: &Place| place.left_behind(order.block, &known.all);
+        for (mark, wrote) in places.iter().filter_map(left) {
+            let does = if wrote { "writes" } else { "reads" };
+            if !mark.is_operation() {
+                let message = format!(
+                    "a thread of another block of the cluster {does} shared memory of this block, which may have ended by then: no \
+                     cluster barrier stands between"
+                );
+                let trap = Trap::new(FaultKind::Race, 0, message);
+                return Err(fault(ctx, &self.shared, 0, mark.pc(), *trap));
+            }
+            let message = format!(
+                "the block ends while an asynchronous operation {does} its shared memory: no thread has waited for its completion"
+            );
+            let trap = Trap::new(FaultKind::Asynchronous, mark.thread() % 32, message);
+            let by = (mark.warp(), mark.pc());
+            let excused = match wrote {
+                true => Err(trap),
+                false => super::excuse(ctx, &self.shared, by, Excusable::UnfinishedRead, trap),
+            };
+            excused.map_err(|trap| fault(ctx, &self.shared, by.0, by.1, *trap))?;
+        }
+        Ok(())
+    }
+
+    /// The four warps of a warpgroup issue a wgmma together.
+    fn check_warpgroups(&self, ctx: &Context<'_>) -> Result<(), Fault> {
+        for (group, warps) in self.warps.chunks(4).enumerate() {
+            let counts = warps
+                .iter()
+                .map(|w| w.wgmma.issued())
+                .chain((warps.len()..4).map(|_| (0, 0)));
+            let counts: Vec<(u32, usize)> = counts.collect();
+            let Some((most, (issued, pc))) = counts.iter().enumerate().max_by_key(|(_, (n, _))| *n) else {
+                continue;
+            };
+            let Some(least) = counts.iter().position(|(n, _)| n < issued) else {
+                continue;
+            };
+            let (most, least) = (group * 4 + most, group * 4 + least);
+            let message = format!(
+                "warp {most} has issued {issued} wgmma operations, and warp {least} of its warpgroup {}: the four warps of a \
+                 warpgroup issue each together",
+                counts[least % 4].0
+            );
+            let trap = Trap::new(FaultKind::Asynchronous, 0, message);
+            return Err(fault(ctx, &self.shared, most, *pc, *trap));
+        }
+        Ok(())
+    }
+
+    /// An mbarrier whose expected and copied bytes differ at the end of the block.
+    fn check_barriers(&self, ctx: &Context<'_>) -> Result<(), Fault> {
+        if let Some(barrier) = self.shared.engine.barriers.values().find(|b| b.bytes != 0) {
+            let message = format!(
+                "the block ends while phase {} of an mbarrier waits for {}",
+                barrier.phase,
+                barrier.missing(ctx.code)
+            );
+            let mark = barrier.init;
+            let trap = Trap::new(FaultKind::Asynchronous, mark.thread() % 32, message);
+            return Err(fault(ctx, &self.shared, mark.warp(), mark.pc(), *trap));
+        }
+        Ok(())
+    }
+}
