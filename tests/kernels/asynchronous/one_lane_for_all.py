@@ -27,6 +27,10 @@ def copied_by_one(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
 #   without: "T.cuda.warp_sync()"
 #   fault: nothing orders the two
 
+# A lane that has met the others fences what they have written too.
+# variant: fenced_behind_the_meeting of copied_by_one
+#   replace: 'T.ptx.fence.proxy_async("shared::cta")\n    T.cuda.warp_sync()' -> 'T.cuda.warp_sync()\n    T.ptx.fence.proxy_async("shared::cta")'
+
 # Electing a lane orders nothing either.
 # variant: copied_by_an_elected_lane_too_early of copied_by_one
 #   replace: "T.cuda.warp_sync()\n    if tx == 0:" -> "if T.ptx.elect_sync():"

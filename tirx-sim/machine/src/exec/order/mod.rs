@@ -574,8 +574,10 @@ impl Order {
             for space in spaces {
                 time.fenced[*space as usize] = time.segment;
             }
+            let (block, met) = (self.block, time.own);
             self.change(warp, mask, |own| {
-                let known = own.all.clone();
+                let mut known = own.all.clone();
+                known.update(block, |b| b.see(warp, exist, exist, met));
                 own.fence(spaces, &known);
             });
             return;
