@@ -193,8 +193,8 @@ impl Input {
         &self,
         module: IRModule,
         settings: &Settings,
-        timer: Option<&dyn Fn() -> u64>,
-        on_pass: &mut dyn FnMut(&Step<'_>),
+        timer: Option<&(dyn Fn() -> u64 + Sync)>,
+        on_pass: &mut (dyn FnMut(&Step<'_>) + Send),
     ) -> Result<IRModule> {
         if settings.stop_after.is_none() && is_lowered(&module) {
             return Ok(module);

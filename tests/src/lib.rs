@@ -489,7 +489,7 @@ pub fn round_trip(module: &IRModule) -> Result<(), String> {
 pub fn stages(
     module: &IRModule,
     arch: &str,
-    check: &mut dyn FnMut(&str, &IRModule) -> Result<(), String>,
+    check: &mut (dyn FnMut(&str, &IRModule) -> Result<(), String> + Send),
 ) -> Result<IRModule, String> {
     let sources = module.sources.clone();
     verify(module).map_err(|e| e.render(&sources))?;

@@ -280,8 +280,8 @@ impl Settings {
 pub fn run_passes(
     module: IRModule,
     settings: &Settings,
-    timer: Option<&dyn Fn() -> u64>,
-    on_pass: &mut dyn FnMut(&Step<'_>),
+    timer: Option<&(dyn Fn() -> u64 + Sync)>,
+    on_pass: &mut (dyn FnMut(&Step<'_>) + Send),
 ) -> Result<IRModule, Error> {
     run_and_note(module, settings, timer, on_pass, &mut Notes::default())
 }
@@ -290,8 +290,8 @@ pub fn run_passes(
 pub fn run_and_warn(
     module: IRModule,
     settings: &Settings,
-    timer: Option<&dyn Fn() -> u64>,
-    on_pass: &mut dyn FnMut(&Step<'_>),
+    timer: Option<&(dyn Fn() -> u64 + Sync)>,
+    on_pass: &mut (dyn FnMut(&Step<'_>) + Send),
     warnings: &mut Vec<Message>,
 ) -> Result<IRModule, Error> {
     let mut notes = Notes::default();
@@ -312,8 +312,8 @@ struct Notes {
 fn run_and_note(
     module: IRModule,
     settings: &Settings,
-    timer: Option<&dyn Fn() -> u64>,
-    on_pass: &mut dyn FnMut(&Step<'_>),
+    timer: Option<&(dyn Fn() -> u64 + Sync)>,
+    on_pass: &mut (dyn FnMut(&Step<'_>) + Send),
     notes: &mut Notes,
 ) -> Result<IRModule, Error> {
     let sources = module.sources.clone();

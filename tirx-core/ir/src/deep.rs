@@ -65,12 +65,17 @@ pub fn with_stack_for<R: Send>(levels: u32, walk: impl FnOnce() -> R + Send) -> 
     if levels <= SHALLOW {
         return walk();
     }
-    // Address space, not memory: pages that are not touched cost nothing.
-    let bytes = (levels.min(2 * MOST_LEVELS) as usize).saturating_mul(LEVEL);
+    with_stack((levels.min(2 * MOST_LEVELS) as usize).saturating_mul(LEVEL), walk)
+}
+
+/// Runs something on a thread with a stack of so many bytes, and waits for it.
+///
+/// They are address space, not memory: pages that are not touched cost nothing.
+pub fn with_stack<R: Send>(bytes: usize, run: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(bytes);
         let running = thread
-            .spawn_scoped(scope, walk)
+            .spawn_scoped(scope, run)
             .expect("address space for a stack is like memory: without it the process cannot go on");
         running
             .join()

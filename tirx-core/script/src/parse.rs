@@ -8,6 +8,7 @@ use tirx_python::TextRange;
 use super::eval::limits;
 use super::release::{Evidence, Release};
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::ir::with_stack;
 use crate::source::{FileId, Span};
 
 /// A parsed kernel file.
@@ -34,20 +35,6 @@ impl Drop for ParsedFile {
             ast::free(module);
         }
     }
-}
-
-/// Runs what reads a deep tree, on a stack that holds it.
-fn on_deep_stack<R: Send>(walk: impl FnOnce() -> R + Send) -> R {
-    // Address space, not memory: pages that are not touched cost nothing.
-    let thread = std::thread::Builder::new().stack_size(limits::PARSER_STACK);
-    std::thread::scope(|scope| {
-        let running = thread
-            .spawn_scoped(scope, walk)
-            .expect("address space for a stack is like memory: without it the process cannot go on");
-        running
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
 }
 
 /// The module that `from ..name import x` means in a file of `package`: each dot after the first leaves one package.
@@ -94,7 +81,7 @@ pub(super) fn parse_file(file: FileId, text: &str) -> Result<ParsedFile, Diagnos
     match ast::parse_module(text, ast::Limits::STACK) {
         Ok(module) => checked(file, text, module, false),
         Err(errors) if errors.iter().any(|e| e.is_limit) => {
-            on_deep_stack(|| match ast::parse_module(text, limits::PYTHON) {
+            with_stack(limits::PARSER_STACK, || match ast::parse_module(text, limits::PYTHON) {
                 Ok(module) => checked(file, text, module, true),
                 Err(errors) => Err(syntax_errors(file, text, &errors)),
             })
@@ -147,7 +134,7 @@ impl ParsedFile {
     /// Runs what reads the tree by recursion.
     pub(crate) fn walk<R: Send>(&self, walk: impl FnOnce(&ast::ModModule) -> R + Send) -> R {
         match self.is_deep {
-            true => on_deep_stack(|| walk(&self.module)),
+            true => with_stack(limits::PARSER_STACK, || walk(&self.module)),
             false => walk(&self.module),
         }
     }

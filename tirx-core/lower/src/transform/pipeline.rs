@@ -14,7 +14,7 @@ use super::{
     split_unaligned_access, stmt_simplify, unify_thread_binding, unroll_loop, vectorize_loop, verify_memory,
 };
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::ir::IRModule;
+use crate::ir::{IRModule, with_stack};
 use crate::ir::abi::Target;
 use crate::source::Span;
 
@@ -94,7 +94,7 @@ pub struct Step<'a> {
 }
 
 /// A function that is called with each [`Step`].
-pub type Observer<'a> = &'a mut dyn FnMut(&Step<'_>);
+pub type Observer<'a> = &'a mut (dyn FnMut(&Step<'_>) + Send);
 
 /// How to lower.
 pub struct Lowering<'a> {
@@ -111,7 +111,7 @@ pub struct Lowering<'a> {
     /// Called with the module after each pass.
     pub observer: Option<Observer<'a>>,
     /// A clock in nanoseconds (this crate does not read one itself).
-    pub timer: Option<&'a dyn Fn() -> u64>,
+    pub timer: Option<&'a (dyn Fn() -> u64 + Sync)>,
     /// Warnings of passes: [`lower`] appends to it.
     pub warnings: Vec<Diagnostic>,
     /// Whether the GPUs differ in what they offer to a tile primitive, so that each may get better code of its own: set by
@@ -149,11 +149,10 @@ impl<'a> Lowering<'a> {
 /// What a pass found wrong with the program, or an unknown name in `stop_after`. The messages of a module that a
 /// pass left malformed (a defect of the compiler, with `verify`) name the pass.
 pub fn lower(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule, Diagnostics> {
-    stacker::grow(STACK, || lower_here(module, lowering))
+    with_stack(STACK, || lower_here(module, lowering))
 }
 
 /// Stack of the passes, which walk expressions of up to [`MOST_LEVELS`](crate::ir::MOST_LEVELS) levels by recursion.
-/// (Address space, not memory: pages that are not touched cost nothing.)
 const STACK: usize = 512 << 20;
 
 fn lower_here(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule, Diagnostics> {

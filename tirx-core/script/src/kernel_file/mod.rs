@@ -13,7 +13,7 @@ use self::entries::{canonical, find_entries, find_functions, makes_kernels};
 use crate::diagnostic::{Diagnostic, Diagnostics, Result};
 use crate::eval::constant::{from_value, to_value};
 use crate::eval::{Held, Interpreter, Lint, Scope, Value, held, limits, quoted, suggest};
-use crate::ir::IRModule;
+use crate::ir::{IRModule, with_stack};
 use crate::parse::{ParsedFile, imported_modules, parse_file};
 use crate::release::Release;
 use crate::source::{SourceMap, Span};
@@ -267,6 +267,7 @@ impl KernelFile {
         if entry.kind == EntryKind::Function {
             return self.build_of_function(&entry, base, key, constexprs);
         }
+        let sources = &self.sources;
         let module = self.run(self.numbers.get(&entry.name).copied(), |interp, scope| {
             let held = scope.get_own(base).map(|value| held(&value)).unwrap_or_default();
             let chosen = held.into_iter().find(|h| h.key.as_deref() == key);
@@ -274,7 +275,7 @@ impl KernelFile {
                 let message = format!("no entry \"{}\"", entry.name);
                 return Err(Box::new(Diagnostic::new(Span::NONE, message)));
             };
-            build_value(interp, &self.sources, &entry.name, &chosen.value, constexprs)
+            build_value(interp, sources, &entry.name, &chosen.value, constexprs)
         })?;
         let name = entry.name.clone();
         Ok(vec![Built { name, module }])
@@ -288,6 +289,7 @@ impl KernelFile {
         key: Option<&str>,
         arguments: &BTreeMap<String, ConstValue>,
     ) -> Result<Vec<Built>, Diagnostics> {
+        let sources = &self.sources;
         let results = |interp: &mut Interpreter, scope: &Rc<Scope>| -> Result<Vec<Held>> {
             let before = interp.made.len();
             let value = interp.call_entry(scope, function, arguments, entry.span)?;
@@ -335,7 +337,7 @@ impl KernelFile {
             let module = self.run(number, |interp, scope| {
                 let chosen = results(interp, &scope)?.into_iter().find(|h| h.name == name);
                 match chosen {
-                    Some(h) => build_value(interp, &self.sources, &name, &h.value, &BTreeMap::new()),
+                    Some(h) => build_value(interp, sources, &name, &h.value, &BTreeMap::new()),
                     None => Err(Box::new(Diagnostic::new(
                         entry.span,
                         format!("\"{function}\" gives \"{name}\" in one call and not in the next"),
@@ -415,37 +417,38 @@ impl KernelFile {
         self.sources.file(self.main.file).map_or("the file", |f| &f.name)
     }
 
-    /// Runs the module level, then `then`, on a stack that holds the deepest allowed evaluation. (Address space, not
-    /// memory: pages that are not touched cost nothing.)
-    fn run<R>(
+    /// Runs the module level, then `then`, on a stack that holds the deepest allowed evaluation.
+    fn run<R: Send>(
         &self,
         wanted: Option<usize>,
-        then: impl FnOnce(&mut Interpreter, Rc<Scope>) -> Result<R>,
+        then: impl FnOnce(&mut Interpreter, Rc<Scope>) -> Result<R> + Send,
     ) -> Result<R, Diagnostics> {
-        stacker::grow(limits::STACK, || {
-            let mut interp = Interpreter::new(self.sources.clone(), self.files.clone());
-            interp.multiprocessors = self.multiprocessors;
-            interp.looked_up = self.looked_up.borrow().as_ref().map(|_| BTreeSet::new());
+        let (sources, files, main) = (self.sources.clone(), self.files.clone(), &self.main);
+        let multiprocessors = self.multiprocessors;
+        let looked_up = self.looked_up.borrow().as_ref().map(|_| BTreeSet::new());
+        let (result, more, found) = with_stack(limits::STACK, move || {
+            let mut interp = Interpreter::new(sources, files);
+            interp.multiprocessors = multiprocessors;
+            interp.looked_up = looked_up;
             let result = interp
-                .run_main(&self.main, wanted)
+                .run_main(main, wanted)
                 .and_then(|scope| then(&mut interp, scope))
                 .map_err(Diagnostics::from);
-            if let (Some(all), Some(more)) = (&mut *self.looked_up.borrow_mut(), &mut interp.looked_up) {
-                all.append(more);
+            (result, interp.looked_up.take(), std::mem::take(&mut interp.lints))
+        });
+        if let (Some(all), Some(mut more)) = (&mut *self.looked_up.borrow_mut(), more) {
+            all.append(&mut more);
+        }
+        let mut lints = self.lints.borrow_mut();
+        for lint in found {
+            let same = |l: &Lint| {
+                l.diagnostic.span == lint.diagnostic.span && l.diagnostic.message == lint.diagnostic.message
+            };
+            if !lints.iter().any(same) {
+                lints.push(lint);
             }
-            let mut lints = self.lints.borrow_mut();
-            for lint in std::mem::take(&mut interp.lints) {
-                let same = |l: &Lint| {
-                    l.diagnostic.span == lint.diagnostic.span
-                        && l.diagnostic.message == lint.diagnostic.message
-                };
-                if !lints.iter().any(same) {
-                    lints.push(lint);
-                }
-            }
-            drop(lints);
-            result
-        })
+        }
+        result
     }
 }
 
