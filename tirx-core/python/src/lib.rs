@@ -14,8 +14,8 @@
 //!
 //! What a text means is not asked: `return` outside functions, or a parameter that appears twice, is none of the
 //! parser's business. Names and text are read as Python reads them, but for two things that take tables of all of
-//! Unicode: characters in names that Python replaces by others, and escapes by name (`\N{…}`), are errors, as are
-//! template strings (`t"…"`, Python 3.14).
+//! Unicode. Characters in names that Python replaces by others, or that are neither letters nor digits, and escapes by
+//! name (`\N{…}`) are errors, as are template strings (`t"…"`, Python 3.14).
 
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
