@@ -80,12 +80,12 @@ pub(super) fn parse_file(file: FileId, text: &str) -> Result<ParsedFile, Diagnos
     }
     match ast::parse_module(text, ast::Limits::STACK) {
         Ok(module) => checked(file, text, module, false),
-        Err(errors) if errors.iter().any(|e| e.is_limit) => {
-            with_stack(limits::PARSER_STACK, || match ast::parse_module(text, limits::PYTHON) {
+        Err(errors) if errors.iter().any(|e| e.is_limit) => with_stack(limits::PARSER_STACK, || {
+            match ast::parse_module(text, limits::PYTHON) {
                 Ok(module) => checked(file, text, module, true),
                 Err(errors) => Err(syntax_errors(file, text, &errors)),
-            })
-        }
+            }
+        }),
         Err(errors) => Err(syntax_errors(file, text, &errors)),
     }
 }

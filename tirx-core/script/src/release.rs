@@ -138,15 +138,26 @@ impl Evidence {
     }
 }
 
+/// More attributes in a chain than any name of the language has. The bound keeps the walk over a chain of thousands linear.
+const LONGEST_PATH: usize = 64;
+
 /// The names behind `T.ptx` of a chain of attributes.
 pub(crate) fn ptx_path(e: &ast::Expr) -> Option<Vec<&str>> {
-    let ast::Expr::Attribute(a) = e else { return None };
-    if let ast::Expr::Name(root) = &*a.value {
-        return (root.id.as_str() == "T" && a.attr.as_str() == "ptx").then(Vec::new);
+    let mut path = Vec::new();
+    let mut e = e;
+    while let ast::Expr::Attribute(a) = e {
+        if let ast::Expr::Name(root) = &*a.value {
+            let is_ptx = root.id.as_str() == "T" && a.attr.as_str() == "ptx";
+            path.reverse();
+            return is_ptx.then_some(path);
+        }
+        if path.len() == LONGEST_PATH {
+            return None;
+        }
+        path.push(a.attr.as_str());
+        e = &a.value;
     }
-    let mut path = ptx_path(&a.value)?;
-    path.push(a.attr.as_str());
-    Some(path)
+    None
 }
 
 impl<'a> Visitor<'a> for Evidence {
