@@ -73,7 +73,7 @@ mod percent;
 #[cfg(test)]
 mod python_tests;
 mod records;
-mod scope;
+pub(crate) mod scope;
 mod stmt;
 mod str_methods;
 mod str_tables;

@@ -132,8 +132,7 @@ impl Scope {
     }
 }
 
-/// How many scopes are alive, for a test that cycles are freed.
-#[cfg(test)]
+/// How many scopes are alive, for a test that cycles are freed; only tests count them.
 pub(crate) mod living {
     use std::cell::Cell;
 
@@ -141,7 +140,7 @@ pub(crate) mod living {
         static COUNT: Cell<i64> = const { Cell::new(0) };
     }
 
-    pub(super) fn add(n: i64) {
+    pub(crate) fn add(n: i64) {
         COUNT.set(COUNT.get() + n);
     }
 
@@ -149,6 +148,7 @@ pub(crate) mod living {
         COUNT.get()
     }
 
+    #[cfg(test)]
     impl Drop for super::Scope {
         fn drop(&mut self) {
             add(-1);

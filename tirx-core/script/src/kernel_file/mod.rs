@@ -12,6 +12,7 @@ use std::rc::Rc;
 use self::entries::{canonical, find_entries, find_functions, makes_kernels};
 use crate::diagnostic::{Diagnostic, Diagnostics, Result};
 use crate::eval::constant::{from_value, to_value};
+use crate::eval::scope::living;
 use crate::eval::{Held, Interpreter, Lint, Scope, Value, held, limits, quoted, suggest};
 use crate::ir::{IRModule, with_stack};
 use crate::parse::{ParsedFile, imported_modules, parse_file};
@@ -426,7 +427,7 @@ impl KernelFile {
         let (sources, files, main) = (self.sources.clone(), self.files.clone(), &self.main);
         let multiprocessors = self.multiprocessors;
         let looked_up = self.looked_up.borrow().as_ref().map(|_| BTreeSet::new());
-        let (result, more, found) = with_stack(limits::STACK, move || {
+        let (result, more, found, left) = with_stack(limits::STACK, move || {
             let mut interp = Interpreter::new(sources, files);
             interp.multiprocessors = multiprocessors;
             interp.looked_up = looked_up;
@@ -434,8 +435,11 @@ impl KernelFile {
                 .run_main(main, wanted)
                 .and_then(|scope| then(&mut interp, scope))
                 .map_err(Diagnostics::from);
-            (result, interp.looked_up.take(), std::mem::take(&mut interp.lints))
+            let (more, found) = (interp.looked_up.take(), std::mem::take(&mut interp.lints));
+            drop(interp);
+            (result, more, found, living::count())
         });
+        living::add(left);
         if let (Some(all), Some(mut more)) = (&mut *self.looked_up.borrow_mut(), more) {
             all.append(&mut more);
         }
