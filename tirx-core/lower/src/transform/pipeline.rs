@@ -14,8 +14,8 @@ use super::{
     split_unaligned_access, stmt_simplify, unify_thread_binding, unroll_loop, vectorize_loop, verify_memory,
 };
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::ir::{IRModule, with_stack};
 use crate::ir::abi::Target;
+use crate::ir::{IRModule, with_stack};
 use crate::source::Span;
 
 /// A pass.
