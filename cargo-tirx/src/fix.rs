@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use tirx_build::compile::{FileImports, Loaded};
 use tirx_core::diagnostic::{Level, Message};
-use tirx_core::script::fix::{Fixed, comparable, to_v27};
-use tirx_core::script::{ConstValue, Entry, Release, print};
+use tirx_core::ir::IRModule;
+use tirx_core::script::fix::{Attempt, Fixed, to_v27};
+use tirx_core::script::{ConstValue, Entry, Release};
 use tirx_expect::expressions;
 
 use crate::failure::{Failure, Result, message, usage, user};
@@ -82,16 +83,18 @@ impl Kernels<'_> {
         Ok(Loaded::new(&self.shown, text, &self.imports(release))?)
     }
 
-    /// The IR that a text makes.
-    fn ir(&self, text: &str, release: Option<Release>) -> Result<String> {
-        let loaded = self.load(text, release)?;
-        let mut ir = String::new();
-        for (entry, values) in &self.builds {
-            for built in loaded.build_all(Some(entry), values)? {
-                ir.push_str(&comparable(&print(&built.module)));
+    /// The kernels of a text.
+    fn modules(&self, attempt: &Attempt) -> Result<Vec<IRModule>> {
+        let loaded = self.load(attempt.text, attempt.release)?;
+        let trials = attempt.trials.as_ref();
+        loaded.file().with_trials(trials, |_| {
+            let mut modules = Vec::new();
+            for (entry, values) in &self.builds {
+                let built = loaded.build_all(Some(entry), values)?;
+                modules.extend(built.into_iter().map(|built| built.module));
             }
-        }
-        Ok(ir)
+            Ok(modules)
+        })
     }
 }
 
@@ -119,9 +122,19 @@ fn fix_file(command: &Fix, file: &Path, values: &Values) -> Result<()> {
             kernels.builds.push((entry.name.clone(), values));
         }
     }
-    let before = kernels.ir(&text, None)?;
-    let mut same = |text: &str| kernels.ir(text, None).is_ok_and(|ir| ir == before);
-    let fixed = to_v27(&text, &mut same).map_err(|error| user(format_args!("{}: {error}", kernels.shown)))?;
+    let mut wrong = None;
+    let mut build = |attempt: &Attempt| match kernels.modules(attempt) {
+        Ok(modules) => Some(modules),
+        Err(error) => {
+            wrong.get_or_insert(error);
+            None
+        }
+    };
+    let fixed =
+        to_v27(&text, &mut build).map_err(|error| user(format_args!("{}: {error}", kernels.shown)))?;
+    if let Some(wrong) = wrong {
+        return Err(wrong);
+    }
     if !fixed.left.is_empty() {
         if command.stdout {
             out(&fixed.text)?;
@@ -134,8 +147,7 @@ fn fix_file(command: &Fix, file: &Path, values: &Values) -> Result<()> {
         }
         return Ok(());
     }
-    // Nothing of 0.26 is left: the whole text, as a file of 0.27.
-    if kernels.ir(&fixed.text, Some(Release::V27))? != before {
+    if fixed.differs {
         return Err(user(format_args!(
             "{}: in the language of 0.27 the file would not make the same IR; it is not changed",
             kernels.shown

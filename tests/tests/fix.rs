@@ -9,24 +9,28 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tirx_build::compile::FileImports;
 use tirx_core::ir::IRModule;
-use tirx_core::script::fix::{comparable, to_v27};
-use tirx_core::script::{KernelFile, Release, print};
+use tirx_core::script::KernelFile;
+use tirx_core::script::fix::{Attempt, to_v27};
 use tirx_core::source::SourceMap;
 use tirx_tests::files::filetests;
 use tirx_tests::{Case, root};
 
-fn ir(modules: &[(String, IRModule)]) -> String {
-    modules
-        .iter()
-        .map(|(_, module)| comparable(&print(module)))
-        .collect()
-}
-
-/// Whether a text is one of 0.27 alone.
-fn is_new(case: &Case, text: &str) -> bool {
+/// The kernels of a text.
+fn build(case: &Case, attempt: &Attempt) -> Result<Vec<IRModule>, String> {
     let folder = case.path.parent().unwrap_or(&case.path);
-    let imports = FileImports::new(folder, "").with_release(Release::V27);
-    KernelFile::load(&mut SourceMap::new(), "fixed.py", text, &imports).is_ok()
+    let imports = FileImports::new(folder, "").with_release(attempt.release);
+    let mut sources = SourceMap::new();
+    let file = KernelFile::load(&mut sources, "fixed.py", attempt.text, &imports);
+    let file = file.map_err(|error| error.render(&sources))?;
+    let entries = case.entry.clone().map(|entry| vec![entry]);
+    let entries = entries.unwrap_or_else(|| file.entries().iter().map(|e| e.name.clone()).collect());
+    file.with_trials(attempt.trials.as_ref(), |file| {
+        let modules = entries.iter().map(|entry| {
+            let built = file.build(Some(entry), &case.defines);
+            built.map_err(|error| error.render(&sources))
+        });
+        modules.collect()
+    })
 }
 
 /// What became of a file.
@@ -37,26 +41,25 @@ struct Outcome {
 }
 
 fn fix(case: &Case) -> Option<Outcome> {
-    let before = ir(&case.build().ok()?);
-    let mut same = |text: &str| {
-        let changed = case.with_text(text.to_string());
-        changed.build().is_ok_and(|modules| ir(&modules) == before)
+    let original = Attempt {
+        text: &case.text,
+        release: None,
+        trials: None,
     };
-    let fixed = to_v27(&case.text, &mut same).unwrap_or_else(|error| panic!("{}: {error}", case.name()));
-    if fixed.left.is_empty() && !fixed.replaced.is_empty() {
-        assert!(
-            is_new(case, &fixed.text),
-            "{} has calls of 0.26:\n{}",
-            case.name(),
-            fixed.text
-        );
-        assert!(
-            same(&fixed.text),
-            "{} makes another IR:\n{}",
-            case.name(),
-            fixed.text
-        );
-    }
+    build(case, &original).ok()?;
+    let mut wrong = Vec::new();
+    let mut kernels = |attempt: &Attempt| {
+        let built = build(case, attempt);
+        built.map_err(|error| wrong.push(error)).ok()
+    };
+    let fixed = to_v27(&case.text, &mut kernels).unwrap_or_else(|error| panic!("{}: {error}", case.name()));
+    assert!(
+        !fixed.differs && wrong.is_empty(),
+        "{} makes another IR:\n{}\n{}",
+        case.name(),
+        fixed.text,
+        wrong.join("\n")
+    );
     // A reason ends where it shows a call.
     let reason = |reason: &str| reason.split(": ").next().unwrap_or_default().to_string();
     Some(Outcome {

@@ -14,6 +14,7 @@ use self::calls::{called, calls, kernel, left_out, placed};
 
 use tirx_build::Environment;
 use tirx_build::toolchain::disassembler;
+use tirx_core::intrin::mnemonic::spelling;
 use tirx_core::intrin::row::{Collective, Engine, Form, Kind, Synchronizes};
 use tirx_core::intrin::{Op, Row, rows};
 use tirx_core::ir::{Expr, ExprKind, IRModule, Visitor};
@@ -139,6 +140,11 @@ fn page() -> String {
             Form::Host => facts.push("in host functions".into()),
             Form::Lowered => facts.push("replaced by a pass".into()),
             Form::Code(_) | Form::Special => {}
+        }
+        let spelled = spelling::of(*op);
+        if !spelled.is_empty() {
+            let spelled: Vec<String> = spelled.iter().map(|text| format!("`{text}`")).collect();
+            facts.push(format!("in TVM 0.27: {}", spelled.join(", ")));
         }
         if !row.section.is_empty() {
             facts.push(format!("described in: {}", row.section));

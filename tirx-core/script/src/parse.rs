@@ -79,10 +79,10 @@ pub(super) fn parse_file(file: FileId, text: &str) -> Result<ParsedFile, Diagnos
         return Err(Diagnostic::new(Span::new(file, 0, 1), message).into());
     }
     match ast::parse_module(text, ast::Limits::STACK) {
-        Ok(module) => checked(file, text, module, false),
+        Ok(module) => Ok(with_evidence(file, text, module, false)),
         Err(errors) if errors.iter().any(|e| e.is_limit) => with_stack(limits::PARSER_STACK, || {
             match ast::parse_module(text, limits::PYTHON) {
-                Ok(module) => checked(file, text, module, true),
+                Ok(module) => Ok(with_evidence(file, text, module, true)),
                 Err(errors) => Err(syntax_errors(file, text, &errors)),
             }
         }),
@@ -91,26 +91,17 @@ pub(super) fn parse_file(file: FileId, text: &str) -> Result<ParsedFile, Diagnos
 }
 
 /// A tree with what the file says about its release.
-fn checked(
-    file: FileId,
-    text: &str,
-    module: ast::ModModule,
-    is_deep: bool,
-) -> Result<ParsedFile, Diagnostics> {
+fn with_evidence(file: FileId, text: &str, module: ast::ModModule, is_deep: bool) -> ParsedFile {
     let evidence = match file >= LIBRARY_FILE {
         true => Evidence::default(),
         false => Evidence::of(&module, text),
     };
-    let parsed = ParsedFile {
+    ParsedFile {
         is_deep,
         file,
         module: Arc::new(module),
         package: String::new(),
         evidence: Arc::new(evidence),
-    };
-    match parsed.evidence.mixed(file) {
-        Some(mixed) => Err(mixed.into()),
-        None => Ok(parsed),
     }
 }
 

@@ -5,6 +5,8 @@
 //! has. Some spellings are in both, with the same operands but not always with the same meaning
 //! (`T.ptx.barrier.cluster.arrive()` is `.aligned` in 0.26), so that the release of a file is found before it runs.
 
+use std::ops::Range;
+
 use tirx_python as ast;
 use tirx_python::visitor::{Visitor, walk_expr};
 use tirx_python::{Ranged, TextRange};
@@ -12,7 +14,8 @@ use tirx_python::{Ranged, TextRange};
 use super::lang;
 use super::parse::span_of;
 use crate::diagnostic::Diagnostic;
-use crate::intrin::mnemonic::{Lookup, lookup::unescape};
+use crate::intrin::mnemonic::Lookup;
+use crate::intrin::mnemonic::lookup::{Tokens, unescape};
 use crate::source::FileId;
 
 /// A release of TVM whose language a file is written in.
@@ -58,7 +61,7 @@ impl Evidence {
     /// Reads a module. Printed IR has operations of both kinds: each is written as what it is.
     pub(crate) fn of(module: &ast::ModModule, text: &str) -> Evidence {
         let mut found = Evidence::default();
-        if text.starts_with("# from tvm.script import") {
+        if is_printed(text) {
             return found;
         }
         module.body.iter().for_each(|stmt| found.visit_stmt(stmt));
@@ -94,15 +97,26 @@ impl Evidence {
         Some(Diagnostic::new(span_of(file, *at), message).help(help))
     }
 
-    /// The error of a file that has uses of both.
-    pub(crate) fn mixed(&self, file: FileId) -> Option<Diagnostic> {
+    /// Where the first use of 0.26 and the first one of 0.27 are, in a file that has both.
+    pub(crate) fn both(&self) -> Option<(Range<usize>, Range<usize>)> {
+        let bytes = |range: &TextRange| range.start().to_usize()..range.end().to_usize();
+        Some((bytes(&self.old.as_ref()?.0), bytes(&self.new.as_ref()?.0)))
+    }
+
+    /// The error of a file that has uses of both; `advice` says how the other release writes them.
+    pub(crate) fn mixed(&self, file: FileId, advice: &[String]) -> Option<Diagnostic> {
         let ((old_at, old), (new_at, new)) = (self.old.as_ref()?, self.new.as_ref()?);
         let message = format!("the file is written for two releases of TVM: {new} is of 0.27, {old} of 0.26");
+        let mut help = String::from("write all of it for one release");
+        for spelled in advice {
+            help += &format!("; {spelled}");
+        }
+        help += "; `docs/reference/intrinsics.md` has the names of both";
         let diagnostic = Diagnostic::new(span_of(file, *new_at), message);
         Some(
             diagnostic
                 .note(span_of(file, *old_at), format!("{old} is of 0.26"))
-                .help("write all of it for one release; `docs/reference/language.md` and `docs/reference/intrinsics.md` have the names of both"),
+                .help(help),
         )
     }
 
@@ -140,6 +154,21 @@ impl Evidence {
 
 /// More attributes in a chain than any name of the language has. The bound keeps the walk over a chain of thousands linear.
 const LONGEST_PATH: usize = 64;
+
+/// The function of 0.26 that a chain of 0.27 is: ``0.26 has `T.ptx.fence` for `T.ptx.fence.acq_rel.gpu` ``.
+pub(crate) fn name_in_v26(chain: &str) -> Option<String> {
+    let mut words = chain.strip_prefix("T.ptx.")?.split('.');
+    let start = Lookup::family(words.next()?)?;
+    let lookup = words.try_fold(start, |lookup, word| lookup.token(&unescape(word)).ok())?;
+    let complete = lookup.candidates.iter().filter(|c| c.missing().is_none());
+    let op = complete.filter_map(Tokens::row).next()?;
+    Some(format!("0.26 has `T.{}` for `{chain}`", op.info().script))
+}
+
+/// Whether a text begins as printed IR does.
+pub(crate) fn is_printed(text: &str) -> bool {
+    text.starts_with("# from tvm.script import")
+}
 
 /// The names behind `T.ptx` of a chain of attributes.
 pub(crate) fn ptx_path(e: &ast::Expr) -> Option<Vec<&str>> {
@@ -225,6 +254,11 @@ mod tests {
     }
 
     fn printed(call: &str, said: Option<Release>) -> Result<String, String> {
+        built(call, said).map(|(text, _)| text)
+    }
+
+    /// The IR of a kernel with a call, and the messages of the lints.
+    fn built(call: &str, said: Option<Release>) -> Result<(String, Vec<String>), String> {
         let text = format!(
             "@T.prim_func\ndef k(A: T.Buffer((64,), \"uint32\")):\n    T.device_entry()\n    cx = T.cta_id_in_cluster([2])\n    \
              bx = T.cta_id([2])\n    tx = T.thread_id([32])\n    {call}\n    A[tx] = T.uint32(1)\n"
@@ -236,7 +270,11 @@ mod tests {
         let module = file
             .build(None, &BTreeMap::new())
             .map_err(|d| shown(d, &sources))?;
-        Ok(crate::ir::print(&module))
+        let lints = file
+            .lints()
+            .into_iter()
+            .map(|lint| lint.diagnostic.message.to_string());
+        Ok((crate::ir::print(&module), lints.collect()))
     }
 
     #[test]
@@ -248,6 +286,39 @@ mod tests {
         assert_ne!(new, old);
         let aligned = printed("T.ptx.barrier.cluster.arrive.aligned()", Some(Release::V27)).unwrap();
         assert_eq!(aligned, old);
+    }
+
+    #[test]
+    fn a_call_with_two_meanings_is_reported_where_nothing_says_which_is_meant() {
+        let lints = |call: &str, said: Option<Release>| built(call, said).unwrap().1;
+        let call = "T.ptx.barrier.cluster.arrive()";
+        let [message] = &lints(call, None)[..] else {
+            panic!("one lint is expected: {:?}", lints(call, None));
+        };
+        assert!(message.contains("taken as 0.26's"), "{message}");
+        assert!(lints(call, Some(Release::V26)).is_empty());
+        assert!(lints(call, Some(Release::V27)).is_empty());
+        // One meaning in both.
+        assert!(lints("T.ptx.cp_async.commit_group()", None).is_empty());
+        // The rest of the file says it.
+        let both = "T.ptx.barrier.cluster.arrive.aligned()\n    T.ptx.barrier.cluster.wait()";
+        assert!(lints(both, None).is_empty());
+    }
+
+    #[test]
+    fn a_file_of_both_releases_is_an_error_that_shows_both_spellings() {
+        let both = "T.ptx.barrier.cluster.arrive.aligned()\n    T.ptx.mbarrier.init(A.ptr_to([0]), 1)";
+        let message = printed(both, None).unwrap_err();
+        assert!(
+            message.contains("0.27 has `T.ptx.mbarrier.init.shared.b64(A.ptr_to([0]), 1)` for `T.ptx.mbarrier.init(A.ptr_to([0]), 1)`"),
+            "{message}"
+        );
+        assert!(
+            message.contains(
+                "0.26 has `T.ptx.barrier.cluster.arrive` for `T.ptx.barrier.cluster.arrive.aligned`"
+            ),
+            "{message}"
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! know.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::intrin::mnemonic::InstructionCall;
+use crate::intrin::mnemonic::{InstructionCall, spelling};
 use crate::intrin::row::Release;
 use crate::intrin::{Arch, Op, Operands, Row};
 use crate::ir::abi::{is_device, is_subroutine};
@@ -30,6 +30,13 @@ pub fn unsupported(module: &IRModule, target: &str) -> Result<(), Diagnostics> {
     }
 }
 
+/// How TVM 0.27 writes an operation, for a message: the call may be of either release.
+fn in_v27(op: Op) -> String {
+    spelling::name(op).map_or_else(String::new, |name| {
+        format!(" (TVM 0.27 writes the operation as `{name}`)")
+    })
+}
+
 /// The same for one function.
 pub(super) fn of_function(func: &PrimFunc, target: &str) -> Vec<Diagnostic> {
     struct Calls<'a> {
@@ -48,7 +55,11 @@ pub(super) fn of_function(func: &PrimFunc, target: &str) -> Vec<Diagnostic> {
                     "`T.{script}`{what} needs {arch}, and the target is {}",
                     self.target
                 );
-                let help = format!("name a target that has it, such as {}", arch.example());
+                let help = format!(
+                    "name a target that has it, such as {}{}",
+                    arch.example(),
+                    in_v27(*op)
+                );
                 self.errors.push(Diagnostic::new(e.span, message).help(help));
             }
             if let ExprKind::Call {
@@ -127,8 +138,10 @@ pub(super) fn releases(func: &PrimFunc) -> Vec<Since> {
                         "`T.{}`{what} needs CUDA {major}.{minor} or later",
                         op.info().script,
                     );
-                    let help =
-                        format!("pin it: `cuda = \"{major}.{minor}\"` below `[toolchain]` in the manifest");
+                    let help = format!(
+                        "pin it: `cuda = \"{major}.{minor}\"` below `[toolchain]` in the manifest{}",
+                        in_v27(*op)
+                    );
                     Since {
                         release,
                         error: Diagnostic::new(e.span, message).or_span(self.1).help(help),

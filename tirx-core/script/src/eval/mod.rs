@@ -79,6 +79,7 @@ mod str_methods;
 mod str_tables;
 #[cfg(test)]
 mod tests;
+pub(crate) mod trial;
 mod types;
 mod value;
 
@@ -231,6 +232,8 @@ pub struct Interpreter {
     objects: usize,
     depth: usize,
     fatal: bool,
+    /// Alternatives that are tried, for `cargo tirx fix`.
+    trying: Option<trial::Trying>,
     // Scopes and classes may form reference cycles with their functions and methods, so they are emptied at the end.
     closed_over: Vec<Weak<Scope>>,
     classes: Vec<Weak<Class>>,
@@ -315,6 +318,7 @@ impl Interpreter {
             objects: 0,
             depth: 0,
             fatal: false,
+            trying: None,
             closed_over: Vec::new(),
             classes: Vec::new(),
             iterators: Vec::new(),
@@ -341,6 +345,12 @@ impl Interpreter {
             true => Some(Release::V26),
             false => self.releases.get(&self.file).copied(),
         }
+    }
+
+    /// Whether nothing says for which release the code that runs is written. Printed IR has operations of both.
+    pub(crate) fn may_be_of_either(&self) -> bool {
+        let text = self.sources.file(self.file).map_or("", |file| file.text.as_str());
+        self.release().is_none() && !super::release::is_printed(text)
     }
 
     /// Builds an `@I.ir_module`; `None` for another value.

@@ -39,6 +39,9 @@ impl Interpreter {
     pub(super) fn exec(&mut self, stmt: &ast::Stmt) -> Result<Flow> {
         let span = self.span(stmt);
         self.step(span)?;
+        if self.trying.is_some() {
+            self.try_alternatives(stmt);
+        }
         self.depth += 1;
         let result = if self.depth > super::limits::DEPTH {
             self.limit(span, "evaluation is nested too deep")

@@ -4,8 +4,11 @@
 //! a token. Here the arguments are given, as text, and the tokens and operands are searched. What the arguments leave open
 //! gives several alternatives, the shortest mnemonics first.
 
-use super::calls::{Argument, Literal, OldCall};
+use super::calls::{Argument, Literal, OldCall, StatementForm};
+use super::edit::Edit;
 use crate::intrin::Op;
+use crate::intrin::cache_policy;
+use crate::intrin::mnemonic::lookup::Tokens;
 use crate::intrin::mnemonic::syntax::RowCall;
 use crate::intrin::mnemonic::{
     Direction, Form, Instruction, JOINED, Lookup, Operand, instructions, lookup, types,
@@ -22,10 +25,18 @@ const RENAMED: &[(&str, &str)] = &[
     ("ptx.cp_async.legacy", "s_tir.cp_async_raw"),
 ];
 
-/// Texts that may replace a call.
+/// Functions of 0.26 that are rows with an argument more.
+const SPECIAL: &[(&str, &str, &str, Literal)] = &[(
+    "ptx.cp_async.mbarrier.arrive.noinc",
+    "ptx.cp_async.mbarrier.arrive",
+    "noinc",
+    Literal::Int(1),
+)];
+
+/// What may become of a call.
 pub(super) struct Alternatives {
-    /// Each with whether it replaces the whole statement.
-    pub(super) texts: Vec<(String, bool)>,
+    /// The best first.
+    pub(super) edits: Vec<Edit>,
     /// Why there is none.
     pub(super) reason: String,
 }
@@ -49,70 +60,268 @@ fn is_word(word: &str, token: &str) -> bool {
 /// The arguments of a row that a call gives, by name.
 type Given = Vec<(&'static str, Vec<Argument>)>;
 
-pub(super) fn alternatives(call: &OldCall) -> Alternatives {
+/// What may become of a call; `temporary` is the name of a variable for its value.
+pub(super) fn alternatives(call: &OldCall, temporary: &str) -> Alternatives {
     let script = &call.name["T.".len()..];
     let mut out = Alternatives {
-        texts: Vec::new(),
+        edits: Vec::new(),
         reason: "no mnemonic is known to be the same operation with these arguments".into(),
     };
     let renamed = RENAMED
         .iter()
         .filter(|(old, _)| *old == script)
         .map(|(_, new)| *new);
-    let op = Op::from_script(script);
+    let special = SPECIAL.iter().find(|(name, ..)| *name == script);
+    let op = Op::from_script(special.map_or(script, |(_, row, ..)| row));
     let other = op
         .into_iter()
         .flat_map(|op| op.row().also.iter().copied().chain([op.row().script]));
     for name in renamed.chain(other.filter(|name| !name.starts_with("ptx."))) {
-        out.texts.push((format!("T.{name}{}", call.arguments), false));
+        out.edits.push(Edit::Call(format!("T.{name}{}", call.arguments)));
     }
     let Some(op) = op else { return out };
-    let Some(given) = bound(op, call) else {
+    out.edits.extend(mapped(call, op, temporary));
+    let Some(mut given) = bound(op, call) else {
         out.reason = "its arguments are not written one by one".into();
         return out;
     };
-    for instruction in instructions() {
-        let Some(row) = &instruction.row else { continue };
-        let Some(mut line) = Line::of(instruction, row, op.row().script) else {
-            continue;
-        };
-        let solved = line.solve(row, &given);
-        if solved.is_none() {
-            continue;
-        }
-        let stores = row.result.is_some() && !given.iter().any(|(name, _)| *name == "dst");
-        let statement = match (&call.statement, stores) {
-            (Some(statement), true) if statement.target.is_some() => Some(statement),
-            (Some(statement), false) if statement.target.is_none() => None,
-            _ => {
-                out.reason =
-                    "its value is used within an expression: give it a variable (`x: T.uint32`) and assign it (`x = …`)"
-                        .into();
+    if let Some((_, _, argument, value)) = special {
+        set(&mut given, argument, Argument::of_literal(value.clone()));
+    }
+    for Variant { given, before } in variants(given, temporary) {
+        for instruction in instructions() {
+            let Some(row) = &instruction.row else { continue };
+            let Some(line) = Line::of(instruction, row, op.row().script) else {
                 continue;
-            }
-        };
-        if let (Some(result), Some(statement)) = (row.result, statement) {
-            let target = statement.target.clone().unwrap_or_default();
-            let target = Argument {
-                text: target,
-                literal: None,
-                element: None,
-                items: None,
             };
-            line.operands.push((result, vec![target]));
-        }
-        let declaration = statement.map_or("", |statement| statement.declaration.as_str());
-        for text in line.calls(&given) {
-            if out.texts.len() >= MOST {
-                break;
-            }
-            let text = format!("{declaration}{text}");
-            if !out.texts.iter().any(|(known, _)| *known == text) {
-                out.texts.push((text, statement.is_some()));
+            let Some(line) = line.solved(row, &given) else {
+                continue;
+            };
+            let stores = row
+                .result
+                .filter(|_| !given.iter().any(|(name, _)| *name == "dst"));
+            for edit in edits(call, &line, &given, stores, temporary, &mut out.reason) {
+                let Some(edit) = edit.after(&before, call) else {
+                    continue;
+                };
+                if out.edits.len() < MOST && !out.edits.contains(&edit) {
+                    out.edits.push(edit);
+                }
             }
         }
     }
     out
+}
+
+/// `mapa` of a number: 0.26 takes a pointer, 0.27 the address in shared memory.
+fn mapped(call: &OldCall, op: Op, temporary: &str) -> Vec<Edit> {
+    let (Op::PtxMapa, Some(given), Some(around)) = (op, bound(op, call), &call.around) else {
+        return Vec::new();
+    };
+    let is_number =
+        value_of(&given, "ptx_type").is_some_and(|ty| ty.literal == Some(Literal::Text("u32".into())));
+    let (Some(pointer), Some(rank)) = (value_of(&given, "ptr"), value_of(&given, "rank")) else {
+        return Vec::new();
+    };
+    if !is_number || around.bound.is_some() {
+        return Vec::new();
+    }
+    let into = |target: &str| mapa(target, pointer, rank);
+    let mut out = Vec::new();
+    match &around.form {
+        StatementForm::Assign { target } => {
+            out.extend(into(target).map(|call| Edit::Statement(vec![call])));
+        }
+        StatementForm::Declare { target, annotation } if !annotation.starts_with("T.let") => {
+            let declared = format!("{target}: {annotation}");
+            out.extend(into(target).map(|call| Edit::Statement(vec![declared.clone(), call])));
+        }
+        _ => {}
+    }
+    out.extend(into(temporary).map(|call| Edit::Value {
+        before: vec![format!("{temporary}: T.uint32"), call],
+        value: temporary.into(),
+    }));
+    out
+}
+
+/// The address in shared memory of what `pointer` is in another block of the cluster, with the block's number as it is written and
+/// converted to what 0.27 takes.
+fn mapa(target: &str, pointer: &Argument, rank: &Argument) -> [String; 2] {
+    let converted = match rank.literal {
+        Some(_) => rank.text.clone(),
+        None => format!("T.uint32({})", rank.text),
+    };
+    [rank.text.clone(), converted].map(|rank| {
+        format!(
+            "T.ptx[\"mapa.shared::cluster.u32\"]({target}, T.cuda.cvta_generic_to_shared({}), {rank})",
+            pointer.text
+        )
+    })
+}
+
+/// The calls of a line in the place of a call; `result` is the operand that its value is written to.
+fn edits(
+    call: &OldCall,
+    line: &Line,
+    given: &Given,
+    result: Option<&'static str>,
+    temporary: &str,
+    reason: &mut String,
+) -> Vec<Edit> {
+    let Some(result) = result else {
+        let calls = line.calls(given, None);
+        return calls.into_iter().map(|call| Edit::Call(call.text)).collect();
+    };
+    let Some(around) = &call.around else {
+        *reason = "its value is used outside of a kernel".into();
+        return Vec::new();
+    };
+    let into = |target: &str| line.calls(given, Some((result, target)));
+    let mut out = Vec::new();
+    match &around.form {
+        StatementForm::Assign { target } => {
+            out.extend(
+                into(target)
+                    .into_iter()
+                    .map(|call| Edit::Statement(vec![call.text])),
+            );
+        }
+        StatementForm::Declare { target, annotation } if !annotation.starts_with("T.let") => {
+            let declared = format!("{target}: {annotation}");
+            let calls = into(target).into_iter();
+            out.extend(calls.map(|call| Edit::Statement(vec![declared.clone(), call.text])));
+        }
+        _ => {}
+    }
+    if let Some(why) = around.bound {
+        *reason = why.into();
+        return out;
+    }
+    for new in into(temporary) {
+        out.extend(new.dtypes(call, result).map(|dtype| Edit::Value {
+            before: vec![format!("{temporary}: T.{dtype}"), new.text.clone()],
+            value: temporary.into(),
+        }));
+    }
+    out
+}
+
+/// The arguments of a call in a way that 0.27 may have, and the statements that they need before.
+struct Variant {
+    given: Given,
+    before: Vec<String>,
+}
+
+/// The arguments as they are, or in another way that says the same where 0.27 has only that.
+fn variants(given: Given, temporary: &str) -> Vec<Variant> {
+    let mut given = with_guard(with_policy(given));
+    let before = in_other_block(&mut given, temporary);
+    let mut all = vec![given];
+    all.extend(one_address(&all[0]));
+    all.extend(of_elements(&all[0]));
+    let all = all.into_iter().flat_map(|given| {
+        let variants = before.iter().map(move |before| Variant {
+            given: given.clone(),
+            before: before.clone(),
+        });
+        variants.collect::<Vec<_>>()
+    });
+    all.collect()
+}
+
+/// A copy under a condition by a predicated instruction, where 0.26 has a keyword for it.
+fn with_guard(mut given: Given) -> Given {
+    let fills =
+        value_of(&given, "fill_mode").is_some_and(|fill| fill.literal != Some(Literal::Text(String::new())));
+    let condition =
+        value_of(&given, "predicate").filter(|condition| condition.literal != Some(Literal::Int(-1)));
+    if let Some(condition) = condition.filter(|_| !fills).cloned() {
+        set(&mut given, "pred", condition);
+        set(&mut given, "predicate", Argument::of_literal(Literal::Int(-1)));
+    }
+    given
+}
+
+fn value_of<'a>(given: &'a Given, name: &str) -> Option<&'a Argument> {
+    let found = given.iter().find(|(known, _)| *known == name)?;
+    found.1.first()
+}
+
+fn set(given: &mut Given, name: &'static str, value: Argument) {
+    given.retain(|(known, _)| *known != name);
+    given.push((name, vec![value]));
+}
+
+/// A cache policy by its number, where 0.26 takes a name.
+fn with_policy(mut given: Given) -> Given {
+    let hint = value_of(&given, "cache_hint").and_then(|hint| match &hint.literal {
+        Some(Literal::Text(name)) => cache_policy(name),
+        _ => None,
+    });
+    if let Some(bits) = hint.filter(|_| value_of(&given, "cache_policy").is_none()) {
+        set(
+            &mut given,
+            "cache_hint",
+            Argument::of_literal(Literal::Text(String::new())),
+        );
+        set(
+            &mut given,
+            "cache_policy",
+            Argument::of_text(&format!("T.uint64(0x{bits:016x})")),
+        );
+    }
+    given
+}
+
+/// A barrier of another block of the cluster by its address there, where 0.26 takes the block's number. The result are the ways to
+/// get it; one of no statements where the barrier is of this block.
+fn in_other_block(given: &mut Given, temporary: &str) -> Vec<Vec<String>> {
+    let (Some(bar), Some(rank)) = (value_of(given, "bar"), value_of(given, "remote")) else {
+        return vec![Vec::new()];
+    };
+    let before = mapa(temporary, bar, rank).map(|call| vec![format!("{temporary}: T.uint32"), call]);
+    let before = before.to_vec();
+    given.retain(|(name, _)| *name != "remote");
+    set(given, "bar", Argument::of_text(temporary));
+    set(
+        given,
+        "space",
+        Argument::of_literal(Literal::Text("shared::cluster".into())),
+    );
+    before
+}
+
+/// The values of a store one by one, where 0.26 takes the address of the first.
+fn of_elements(given: &Given) -> Option<Given> {
+    let source = value_of(given, "src")?;
+    let count = match value_of(given, "vec").and_then(|vec| vec.literal.clone()) {
+        Some(Literal::Text(vec)) => vec.trim_start_matches('v').parse().unwrap_or(1),
+        _ => 1,
+    };
+    let values = source.consecutive(count)?;
+    let mut other: Given = given.iter().filter(|(name, _)| *name != "src").cloned().collect();
+    other.push(("values", values));
+    Some(other)
+}
+
+/// An address of tensor memory that is given in parts, as one.
+fn one_address(given: &Given) -> Option<Given> {
+    let part = |name: &str| given.iter().find(|(known, _)| *known == name);
+    let address = ["src_addr", "dst_addr", "taddr"].into_iter().find_map(part)?;
+    let text = |name: &str| Some(part(name)?.1.first()?.text.clone());
+    let (row, col) = (text("row")?, text("col")?);
+    if (row.as_str(), col.as_str()) == ("0", "0") {
+        return None;
+    }
+    let sum = format!("T.cuda.get_tmem_addr({}, {row}, {col})", address.1.first()?.text);
+    let zero = || vec![Argument::of_literal(Literal::Int(0))];
+    let parts = given.iter().map(|(name, values)| match *name {
+        name @ ("row" | "col") => (name, zero()),
+        name if name == address.0 => (name, vec![Argument::of_text(&sum)]),
+        name => (name, values.clone()),
+    });
+    Some(parts.collect())
 }
 
 /// The arguments of a call by the names of the row's signature; `None` where they cannot be told apart.
@@ -340,12 +549,27 @@ impl Line {
         }
     }
 
-    /// The calls of the line, as text.
-    fn calls(&self, given: &Given) -> Vec<String> {
+    /// The line with the row's arguments read backwards; `None` where the line is another call.
+    fn solved(mut self, row: &RowCall, given: &Given) -> Option<Line> {
+        self.solve(row, given)?;
+        Some(self)
+    }
+
+    /// The calls of the line; `result` is the operand of the value, and where it goes.
+    fn calls(&self, given: &Given, result: Option<(&'static str, &str)>) -> Vec<NewCall> {
+        let all = self.calls_with(given, result, false);
+        match all.is_empty() {
+            true => self.calls_with(given, result, true),
+            false => all,
+        }
+    }
+
+    /// A modifier that no argument asks for is left out, or with `more` may be there if it is the only one of its slot: `.relaxed`.
+    fn calls_with(&self, given: &Given, result: Option<(&'static str, &str)>, more: bool) -> Vec<NewCall> {
         let mut mnemonics = vec![vec![self.instruction.family.to_string()]];
         for (at, tokens) in self.tokens.iter().enumerate() {
-            // A modifier that no argument asks for is left out.
-            let open = self.named[at] || !self.instruction.slots[at].optional;
+            let slot = &self.instruction.slots[at];
+            let open = self.named[at] || !slot.optional || more && slot.tokens.len() == 1;
             let tokens = &tokens[..if open { tokens.len() } else { 1 }];
             let longer = mnemonics.iter().flat_map(|start| {
                 tokens.iter().map(|token| {
@@ -356,26 +580,39 @@ impl Line {
             });
             mnemonics = longer.take(MOST * 8).collect();
         }
-        let legal = mnemonics.into_iter().filter(|words| self.is_legal(words));
+        let legal = mnemonics
+            .into_iter()
+            .filter_map(|words| Some((self.legal(&words)?, words)));
         // 0.26 converts values, 0.27 wants the dtype of the instruction.
-        let calls = legal.flat_map(|words| [false, true].map(|converts| self.call(&words, given, converts)));
+        let calls = legal.flat_map(|(tokens, words)| {
+            [false, true].map(|converts| self.call(&tokens, &words, given, result, converts))
+        });
         calls.flatten().take(MOST).collect()
     }
 
-    fn is_legal(&self, words: &[String]) -> bool {
-        let found = Lookup::mnemonic(&words.join("."));
-        found.is_ok_and(|found| {
-            let mut candidates = found.candidates.iter();
-            candidates.any(|c| {
-                is_same(c.instruction, self.instruction) && c.missing().is_none() && c.mistake().is_none()
-            })
+    /// The instruction of a mnemonic, if it is this one.
+    fn legal(&self, words: &[String]) -> Option<Tokens> {
+        let found = Lookup::mnemonic(&words.join(".")).ok()?;
+        found.candidates.into_iter().find(|c| {
+            is_same(c.instruction, self.instruction) && c.missing().is_none() && c.mistake().is_none()
         })
     }
 
-    fn call(&self, words: &[String], given: &Given, converts: bool) -> Option<String> {
+    fn call(
+        &self,
+        tokens: &Tokens,
+        words: &[String],
+        given: &Given,
+        result: Option<(&'static str, &str)>,
+        converts: bool,
+    ) -> Option<NewCall> {
         let mut arguments = Vec::new();
         for operand in &self.instruction.operands {
             if matches!(operand.form, Form::Literal(_)) {
+                continue;
+            }
+            if let Some((_, target)) = result.filter(|(name, _)| *name == operand.name) {
+                arguments.push(target.to_string());
                 continue;
             }
             let Some((_, values)) = self.operands.iter().find(|(name, _)| *name == operand.name) else {
@@ -387,6 +624,11 @@ impl Line {
             let dtype = (converts && register && operand.direction == Direction::Read)
                 .then(|| types::dtypes(operand.ty))
                 .and_then(|dtypes| (operand.ty.starts_with('u') && dtypes.len() == 1).then(|| dtypes[0]));
+            let count = operand.count.of(tokens);
+            let values = match &values[..] {
+                [one] if register && count > 1 => one.consecutive(count).unwrap_or_else(|| values.clone()),
+                _ => values.clone(),
+            };
             arguments.extend(values.iter().map(|value| {
                 let number = match value.literal {
                     Some(Literal::Int(number)) => Some(number),
@@ -412,7 +654,50 @@ impl Line {
             let pred: Vec<&str> = pred.iter().map(|value| value.text.as_str()).collect();
             arguments.push(format!("pred={}", pred.join(", ")));
         }
-        Some(format!("{}({})", spelled(words), arguments.join(", ")))
+        let text = format!("{}({})", spelled(words), arguments.join(", "));
+        Some(NewCall {
+            text,
+            tokens: tokens.clone(),
+        })
+    }
+}
+
+/// A call of an instruction.
+struct NewCall {
+    text: String,
+    tokens: Tokens,
+}
+
+impl NewCall {
+    /// The dtypes that a variable for the operand `result` may have: those that the call of 0.26 names, and those that the
+    /// instruction takes.
+    fn dtypes(&self, call: &OldCall, result: &str) -> impl Iterator<Item = String> {
+        let named = call
+            .positional
+            .iter()
+            .chain(call.keywords.iter().map(|(_, value)| value));
+        let named = named.filter_map(|value| match &value.literal {
+            Some(Literal::Text(text)) => Some(text.clone()),
+            _ => None,
+        });
+        let operand = self
+            .tokens
+            .instruction
+            .operands
+            .iter()
+            .find(|operand| operand.name == result);
+        let dtypes = operand.map_or(&[][..], |operand| types::dtypes(self.tokens.type_of(operand.ty)));
+        let scalars = types::scalars();
+        let mut all: Vec<String> = named
+            .filter(|name| scalars.iter().any(|dtype| dtype.to_string() == *name))
+            .collect();
+        for dtype in dtypes {
+            let name = dtype.to_string();
+            if !all.contains(&name) {
+                all.push(name);
+            }
+        }
+        all.into_iter()
     }
 }
 

@@ -19,17 +19,36 @@ pub(super) struct OldCall {
     pub(super) arguments: String,
     pub(super) positional: Vec<Argument>,
     pub(super) keywords: Vec<(String, Argument)>,
-    /// The statement that it is, where it is one or what one assigns.
-    pub(super) statement: Option<Statement>,
+    /// The statement that it is in; `None` in what no statement of a kernel evaluates, such as a decorator.
+    pub(super) around: Option<Around>,
 }
 
-/// The statement of a call.
-pub(super) struct Statement {
+/// The statement that a call is in.
+#[derive(Clone, Debug)]
+pub(super) struct Around {
     pub(super) range: Range<usize>,
-    /// What its value is assigned to: `A[i]`.
-    pub(super) target: Option<String>,
-    /// The declaration that makes the target: `x: T.uint32`, with what separates it from the next statement.
-    pub(super) declaration: String,
+    /// What stands before it on its line, where that is nothing but space.
+    pub(super) indent: Option<String>,
+    pub(super) form: StatementForm,
+    /// The statements within it: what each stands in.
+    pub(super) bodies: Vec<Range<usize>>,
+    /// Why a value of the call cannot be computed before the statement.
+    pub(super) bound: Option<&'static str>,
+}
+
+/// What a statement does with the value of a call.
+#[derive(Clone, Debug)]
+pub(super) enum StatementForm {
+    /// It is the call: its value is dropped.
+    Call,
+    /// It assigns the value: `A[i] = …`.
+    Assign { target: String },
+    /// It declares a name and gives it the value: `x: T.uint32 = …`.
+    Declare { target: String, annotation: String },
+    /// It is a loop whose condition has the call.
+    While { test: Range<usize> },
+    /// The value is a part of something else.
+    Within,
 }
 
 /// An argument as it is written.
@@ -64,6 +83,27 @@ impl Argument {
             element: None,
             items: None,
         }
+    }
+
+    /// One that is made of others.
+    pub(super) fn of_text(text: &str) -> Argument {
+        Argument {
+            text: text.to_string(),
+            literal: None,
+            element: None,
+            items: None,
+        }
+    }
+
+    /// The element whose address this is, and those behind it: `A[i, j]`, `A[i, j + 1]`.
+    pub(super) fn consecutive(&self, count: usize) -> Option<Vec<Argument>> {
+        let element = self.element.as_ref()?;
+        let (start, end) = (element.strip_suffix(']')?, "]");
+        let behind = |at: usize| match at {
+            0 => element.clone(),
+            _ => format!("{start} + {at}{end}"),
+        };
+        (!element.starts_with('*')).then(|| (0..count).map(|at| Argument::of_text(&behind(at))).collect())
     }
 
     pub(super) fn new(e: &ast::Expr, text: &str) -> Argument {
@@ -138,6 +178,7 @@ pub(super) fn of(module: &ast::ModModule, text: &str) -> Vec<OldCall> {
     let mut found = Calls {
         text,
         statement: None,
+        bound: None,
         calls: Vec::new(),
     };
     module.body.iter().for_each(|stmt| found.visit_stmt(stmt));
@@ -149,6 +190,8 @@ struct Calls<'a> {
     text: &'a str,
     /// The statement that is being visited.
     statement: Option<&'a ast::Stmt>,
+    /// Why what is being visited must stay where it is.
+    bound: Option<&'static str>,
     calls: Vec<OldCall>,
 }
 
@@ -156,48 +199,102 @@ fn bytes(range: TextRange) -> Range<usize> {
     range.start().to_usize()..range.end().to_usize()
 }
 
+/// From the first to the last statement of a block.
+fn whole(body: &[ast::Stmt]) -> Option<Range<usize>> {
+    Some(bytes(body.first()?.range()).start..bytes(body.last()?.range()).end)
+}
+
 impl<'a> Calls<'a> {
-    fn statement(&self, call: &ast::ExprCall) -> Option<Statement> {
+    fn around(&self, call: &ast::ExprCall) -> Option<Around> {
         let stmt = self.statement?;
+        let text = |range: TextRange| self.text[bytes(range)].to_string();
         let is_call = |e: &ast::Expr| e.range() == call.range();
-        let (target, declaration) = match stmt {
-            ast::Stmt::Expr(e) if is_call(&e.value) => (None, String::new()),
+        let mut bodies: Vec<Option<Range<usize>>> = Vec::new();
+        let form = match stmt {
+            ast::Stmt::Expr(e) if is_call(&e.value) => StatementForm::Call,
             ast::Stmt::Assign(assign) if is_call(&assign.value) => match &assign.targets[..] {
-                [one @ (ast::Expr::Name(_) | ast::Expr::Subscript(_))] => {
-                    (Some(self.text[bytes(one.range())].to_string()), String::new())
-                }
-                _ => return None,
+                [one @ (ast::Expr::Name(_) | ast::Expr::Subscript(_))] => StatementForm::Assign {
+                    target: text(one.range()),
+                },
+                _ => StatementForm::Within,
             },
             ast::Stmt::AnnAssign(assign)
                 if assign.simple && assign.value.as_ref().is_some_and(|e| is_call(e)) =>
             {
-                let declared = assign.target.range().start()..assign.annotation.range().end();
-                let declared = &self.text[declared.start.to_usize()..declared.end.to_usize()];
-                let start = stmt.range().start().to_usize();
-                let line = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
-                let before = &self.text[line..start];
-                let separator = match before.trim().is_empty() {
-                    true => format!("\n{before}"),
-                    false => "; ".into(),
-                };
-                let target = self.text[bytes(assign.target.range())].to_string();
-                (Some(target), format!("{declared}{separator}"))
+                StatementForm::Declare {
+                    target: text(assign.target.range()),
+                    annotation: text(assign.annotation.range()),
+                }
             }
-            _ => return None,
+            ast::Stmt::While(s) => {
+                bodies.push(whole(&s.body));
+                bodies.push(whole(&s.orelse));
+                StatementForm::While {
+                    test: bytes(s.test.range()),
+                }
+            }
+            ast::Stmt::If(s) => {
+                bodies.push(whole(&s.body));
+                bodies.extend(s.elif_else_clauses.iter().map(|clause| whole(&clause.body)));
+                StatementForm::Within
+            }
+            ast::Stmt::For(s) => {
+                bodies.push(whole(&s.body));
+                bodies.push(whole(&s.orelse));
+                StatementForm::Within
+            }
+            ast::Stmt::With(s) => {
+                bodies.push(whole(&s.body));
+                StatementForm::Within
+            }
+            ast::Stmt::FunctionDef(_) | ast::Stmt::ClassDef(_) | ast::Stmt::Try(_) | ast::Stmt::Match(_) => {
+                return None;
+            }
+            _ => StatementForm::Within,
         };
-        Some(Statement {
-            range: bytes(stmt.range()),
-            target,
-            declaration,
+        let range = bytes(stmt.range());
+        let line = self.text[..range.start].rfind('\n').map_or(0, |at| at + 1);
+        let before = &self.text[line..range.start];
+        Some(Around {
+            indent: before.trim().is_empty().then(|| before.to_string()),
+            range,
+            form,
+            bodies: bodies.into_iter().flatten().collect(),
+            bound: self.bound,
         })
+    }
+
+    fn visit_if(&mut self, s: &'a ast::StmtIf) {
+        self.visit_expr(&s.test);
+        s.body.iter().for_each(|stmt| self.visit_stmt(stmt));
+        for clause in &s.elif_else_clauses {
+            if let Some(test) = &clause.test {
+                let why = "it is in the condition of an `elif`, before which nothing can stand: write `else:` with an `if` of its own";
+                self.visit_bound(why, |visitor| visitor.visit_expr(test));
+            }
+            clause.body.iter().for_each(|stmt| self.visit_stmt(stmt));
+        }
+    }
+
+    /// Visits what is evaluated only sometimes, or more than once.
+    fn visit_bound(&mut self, why: &'static str, visit: impl FnOnce(&mut Self)) {
+        let around = self.bound;
+        self.bound = around.or(Some(why));
+        visit(self);
+        self.bound = around;
     }
 }
 
 impl<'a> Visitor<'a> for Calls<'a> {
     fn visit_stmt(&mut self, stmt: &'a ast::Stmt) {
         let around = self.statement.replace(stmt);
-        walk_stmt(self, stmt);
+        let bound = self.bound.take();
+        match stmt {
+            ast::Stmt::If(s) => self.visit_if(s),
+            _ => walk_stmt(self, stmt),
+        }
         self.statement = around;
+        self.bound = bound;
     }
 
     fn visit_expr(&mut self, e: &'a ast::Expr) {
@@ -206,16 +303,14 @@ impl<'a> Visitor<'a> for Calls<'a> {
         {
             let name = format!("T.ptx.{}", path.join("."));
             if lang::is_old_ptx(&name, true) {
-                let inside = bytes(call.arguments.range());
                 let keywords = call.arguments.keywords.iter().map(|keyword| {
-                    // `**more` has no name.
                     let name = keyword.arg.as_ref().map_or("**", |name| name.as_str());
                     (name.to_string(), Argument::new(&keyword.value, self.text))
                 });
                 self.calls.push(OldCall {
                     name,
                     call: bytes(call.range()),
-                    arguments: self.text[inside].to_string(),
+                    arguments: self.text[bytes(call.arguments.range())].to_string(),
                     positional: call
                         .arguments
                         .args
@@ -223,10 +318,48 @@ impl<'a> Visitor<'a> for Calls<'a> {
                         .map(|arg| Argument::new(arg, self.text))
                         .collect(),
                     keywords: keywords.collect(),
-                    statement: self.statement(call),
+                    around: self.around(call),
                 });
             }
         }
-        walk_expr(self, e);
+        const SOMETIMES: &str =
+            "it is computed only where the condition before it asks for it: write an `if` statement";
+        const OFTEN: &str = "it is computed for each element: write a loop";
+        match e {
+            ast::Expr::BoolOp(op) => {
+                if let Some((first, rest)) = op.values.split_first() {
+                    self.visit_expr(first);
+                    self.visit_bound(SOMETIMES, |visitor| {
+                        rest.iter().for_each(|e| visitor.visit_expr(e));
+                    });
+                }
+            }
+            ast::Expr::If(choice) => {
+                self.visit_expr(&choice.test);
+                self.visit_bound(SOMETIMES, |visitor| {
+                    visitor.visit_expr(&choice.body);
+                    visitor.visit_expr(&choice.orelse);
+                });
+            }
+            ast::Expr::Call(call) if is_choice(&call.func) => {
+                if let Some((first, rest)) = call.arguments.args.split_first() {
+                    self.visit_expr(first);
+                    self.visit_bound(SOMETIMES, |visitor| {
+                        rest.iter().for_each(|e| visitor.visit_expr(e));
+                    });
+                }
+            }
+            ast::Expr::Lambda(_)
+            | ast::Expr::ListComp(_)
+            | ast::Expr::SetComp(_)
+            | ast::Expr::DictComp(_)
+            | ast::Expr::Generator(_) => self.visit_bound(OFTEN, |visitor| walk_expr(visitor, e)),
+            _ => walk_expr(self, e),
+        }
     }
+}
+
+/// Whether a function evaluates one of its arguments only: `T.if_then_else`.
+fn is_choice(function: &ast::Expr) -> bool {
+    matches!(function, ast::Expr::Attribute(a) if a.attr.as_str() == "if_then_else")
 }

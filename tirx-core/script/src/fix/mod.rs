@@ -3,18 +3,33 @@
 //! Calls of PTX functions are replaced in the text, by their spans, so that everything else stays as it is. What a call becomes is
 //! found from the tables of mnemonics: a line says which row it is and where the row's arguments come from, and
 //! `backwards` reads that from right to left. Where several mnemonics are possible, and whether one is right at all, is
-//! decided by the result: a replacement stays only where the file still makes the same IR.
+//! decided where the kernels are built: each statement is evaluated with every alternative until one builds the same ([`trial`]). So a
+//! file is built three times (with the alternatives, and the new text to compare it whole), once more for each level of calls in calls.
+//!
+//! An instruction of 0.27 is a statement that writes to a variable. A value within an expression gets one before the statement
+//! (`edit`); the normal form in which kernels are compared (`normal`) puts it back.
 
 mod backwards;
 mod calls;
+mod edit;
+mod normal;
+mod trial;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
-use tirx_source::source::FileId;
+use tirx_python::{TextRange, TextSize};
 
 use super::diagnostic::Diagnostics;
 use super::parse::parse_file;
+use crate::ir::IRModule;
+use crate::release::Release;
+use crate::source::FileId;
 use calls::OldCall;
+use edit::{Change, Edit};
+use trial::Candidate;
+pub use trial::Trials;
 
 /// Texts that begin as printed IR does may have calls of both releases: files are such between two replacements.
 const BOTH: &str = "# from tvm.script import tirx as T\n";
@@ -28,6 +43,8 @@ pub struct Fixed {
     pub replaced: Vec<Replaced>,
     /// The calls that are still of 0.26, in the order of the file.
     pub left: Vec<Left>,
+    /// Whether a kernel of the whole new text is another one than before: the text must not be used.
+    pub differs: bool,
 }
 
 /// A call that was replaced.
@@ -52,142 +69,307 @@ pub struct Left {
     pub reason: String,
 }
 
-/// The names of dtypes in 0.26 and those of PTX, which rows take as the same.
-const DTYPES: &[(&str, &str)] = &[
-    ("float16", "f16"),
-    ("bfloat16", "bf16"),
-    ("float32", "f32"),
-    ("int8", "s8"),
-    ("uint8", "u8"),
-    ("int32", "s32"),
-    ("float8_e4m3fn", "e4m3"),
-    ("float8_e5m2", "e5m2"),
-];
-
-/// Printed IR in one form: without the conversions of integers to unsigned ones (where 0.27 wants an operand of the instruction's
-/// dtype, 0.26 takes any integer and converts it), and with one name for each dtype.
-pub fn comparable(printed: &str) -> String {
-    const CONVERSIONS: &[&str] = &[
-        "T.uint16(",
-        "T.uint32(",
-        "T.Cast(\"uint16\", ",
-        "T.Cast(\"uint32\", ",
-    ];
-    let mut out = String::with_capacity(printed.len());
-    // Of each open parenthesis, whether it is that of a conversion.
-    let mut open = Vec::new();
-    let mut rest = printed;
-    while let Some(c) = rest.chars().next() {
-        if let Some(conversion) = CONVERSIONS
-            .iter()
-            .find(|conversion| rest.starts_with(**conversion))
-        {
-            open.push(true);
-            rest = &rest[conversion.len()..];
-            continue;
-        }
-        let dropped = match c {
-            '(' => {
-                open.push(false);
-                false
-            }
-            ')' => open.pop().unwrap_or(false),
-            _ => false,
-        };
-        if !dropped {
-            out.push(c);
-        }
-        rest = &rest[c.len_utf8()..];
-    }
-    for (name, ptx) in DTYPES {
-        out = out.replace(&format!("\"{ptx}\""), &format!("\"{name}\""));
-    }
-    out
+/// A text whose kernels are to be built.
+pub struct Attempt<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// The release that it is written for, where the text alone does not say it.
+    pub release: Option<Release>,
+    /// For [`KernelFile::with_trials`](crate::KernelFile::with_trials).
+    pub trials: Option<Arc<Trials>>,
 }
 
-/// Replaces the calls of 0.26. `same` says whether a text makes the IR that the file makes.
+/// Replaces the calls of 0.26. `build` builds the kernels of a text, those of every text with the same values; `None` where they are
+/// wrong.
 ///
 /// # Errors
 /// The text is not Python.
-pub fn to_v27(text: &str, same: &mut dyn FnMut(&str) -> bool) -> Result<Fixed, Diagnostics> {
+pub fn to_v27(
+    text: &str,
+    build: &mut dyn FnMut(&Attempt) -> Option<Vec<IRModule>>,
+) -> Result<Fixed, Diagnostics> {
     let mut fixed = Fixed {
         text: text.to_string(),
         replaced: Vec::new(),
         left: Vec::new(),
+        differs: false,
     };
-    // From the last call to the first one: the places of those before it stay valid, and an argument comes before the call
-    // that it is in.
-    let mut end = text.len() + 1;
-    loop {
-        let whole = format!("{BOTH}{}", fixed.text);
-        let parsed = parse_file(FileId(0), &whole)?;
-        let found = parsed.walk(|module| calls::of(module, &whole));
-        let Some(call) = found.into_iter().rfind(|call| call.call.start < end + BOTH.len()) else {
-            break;
+    let mut names = Names {
+        text,
+        given: BTreeSet::new(),
+    };
+    // The line that each line had in the text as it was given.
+    let mut lines: Vec<usize> = (1..=text.matches('\n').count() + 1).collect();
+    let mut before = None;
+    // Calls that cannot be replaced, by where they begin.
+    let mut left: Vec<(usize, Left)> = Vec::new();
+    for round in 0.. {
+        // Between two rounds a file has calls of both releases.
+        let shift = if round == 0 { 0 } else { BOTH.len() };
+        let whole = if round == 0 {
+            text.to_string()
+        } else {
+            format!("{BOTH}{}", fixed.text)
         };
-        end = call.call.start - BOTH.len();
-        // Before a call's own line nothing has changed yet.
-        let line = 1 + text[..end].matches('\n').count();
-        match replacement(&call, &whole, same) {
-            Outcome::Replaced { range, after } => {
-                let changed = changed(&whole, &range, &after);
-                fixed.replaced.push(Replaced {
-                    line,
-                    before: whole[range.clone()].to_string(),
-                    after,
-                });
-                end = end.min(range.start - BOTH.len());
-                fixed.text = changed[BOTH.len()..].to_string();
-            }
-            Outcome::Left(reason) => fixed.left.push(Left {
-                line,
-                name: call.name,
-                reason,
-            }),
-            Outcome::InBoth => {}
+        let parsed = parse_file(FileId(0), &whole)?;
+        let all = parsed.walk(|module| calls::of(module, &whole));
+        let open = all
+            .iter()
+            .filter(|call| !left.iter().any(|(at, _)| at + shift == call.call.start));
+        // Calls in calls first.
+        let within = |call: &OldCall, other: &OldCall| {
+            call.call.start < other.call.start && other.call.end <= call.call.end
+        };
+        let open: Vec<&OldCall> = open.collect();
+        let turn: Vec<&OldCall> = open
+            .iter()
+            .filter(|call| !open.iter().any(|other| within(call, other)))
+            .copied()
+            .collect();
+        if turn.is_empty() {
+            break;
         }
+        let tried = Tried::new(&turn, &all, &whole, &mut names)?;
+        let attempt = Attempt {
+            text: &whole,
+            release: None,
+            trials: Some(tried.trials.clone()),
+        };
+        for _ in 0..MOST_BUILDS {
+            let built = build(&attempt);
+            if round == 0 {
+                before = built;
+            }
+            if !tried.trials.take_undecided() {
+                break;
+            }
+        }
+        let line = |at: usize| {
+            let number = whole[shift..at].matches('\n').count();
+            lines.get(number).copied().unwrap_or(number + 1)
+        };
+        let outcomes = tried.outcomes();
+        for (call, outcome) in turn.iter().zip(&outcomes) {
+            match outcome {
+                Outcome::Replaced(edit) => fixed.replaced.push(Replaced {
+                    line: line(call.call.start),
+                    before: whole[call.call.clone()].to_string(),
+                    after: edit.shown(),
+                }),
+                Outcome::InBoth => {}
+                Outcome::Left(_) => {}
+            }
+        }
+        let changes = tried.changes(&whole, &outcomes);
+        let moved = |at: usize| {
+            let before = changes.iter().filter(|(range, _)| range.end <= at);
+            let change: isize = before
+                .map(|(range, new)| new.len() as isize - range.len() as isize)
+                .sum();
+            at.saturating_add_signed(change) - shift
+        };
+        left = left
+            .into_iter()
+            .map(|(at, why)| (moved(at + shift), why))
+            .collect();
+        for (call, outcome) in turn.iter().zip(outcomes) {
+            let reason = match outcome {
+                Outcome::Left(reason) => reason,
+                // Its name says which release it is of, but only in a file of that one.
+                Outcome::InBoth => String::new(),
+                Outcome::Replaced(_) => continue,
+            };
+            left.push((
+                moved(call.call.start),
+                Left {
+                    line: line(call.call.start),
+                    name: call.name.clone(),
+                    reason,
+                },
+            ));
+        }
+        let body: Vec<Change> = changes
+            .into_iter()
+            .map(|(range, new)| (range.start - shift..range.end - shift, new))
+            .collect();
+        (fixed.text, lines) = edit::with_lines(&whole[shift..], &lines, &body);
     }
-    fixed.replaced.reverse();
-    fixed.left.reverse();
+    fixed.left = left
+        .into_iter()
+        .map(|(_, left)| left)
+        .filter(|left| !left.reason.is_empty())
+        .collect();
+    fixed.replaced.sort_by_key(|replaced| replaced.line);
+    fixed.left.sort_by_key(|left| left.line);
+    if fixed.left.is_empty() && fixed.text != text {
+        let after = build(&Attempt {
+            text: &fixed.text,
+            release: Some(Release::V27),
+            trials: None,
+        });
+        let said = |modules: Option<Vec<IRModule>>| Some(normal::of_modules(&modules?, &names.given));
+        fixed.differs = said(before) != said(after);
+    }
     Ok(fixed)
+}
+
+/// Builds of one text; more than one is needed where a statement is evaluated several times and only a later evaluation refuses an
+/// alternative.
+const MOST_BUILDS: usize = 8;
+
+/// Names of variables that the text does not have.
+struct Names<'a> {
+    text: &'a str,
+    given: BTreeSet<String>,
+}
+
+impl Names<'_> {
+    /// A name for the value of a call.
+    fn of(&mut self, call: &OldCall) -> String {
+        let base = match call.around.as_ref().map(|around| &around.form) {
+            Some(calls::StatementForm::Declare { target, .. }) => target.clone(),
+            _ => call.name["T.ptx.".len()..].replace('.', "_"),
+        };
+        let is_free = |name: &String| !self.text.contains(name.as_str()) && !self.given.contains(name);
+        let numbered = (1..).map(|number| format!("{base}_value_{number}"));
+        let mut all = std::iter::once(format!("{base}_value")).chain(numbered);
+        let name = all.find(is_free).unwrap_or(base);
+        self.given.insert(name.clone());
+        name
+    }
+}
+
+/// What the call of 0.26 whose function is at `function` is in 0.27, for a message.
+pub(crate) fn spelled(module: &tirx_python::ModModule, text: &str, function: Range<usize>) -> Option<String> {
+    let call = calls::of(module, text)
+        .into_iter()
+        .find(|call| call.call.start == function.start)?;
+    let names = backwards::alternatives(&call, "value");
+    let new = names.edits.first()?.shown().replace('\n', "; ");
+    Some(format!("0.27 has `{new}` for `{}`", &text[call.call.clone()]))
 }
 
 /// What becomes of a call.
 enum Outcome {
-    /// This text is in the place of that range, the call's or that of its whole statement.
-    Replaced { range: Range<usize>, after: String },
+    Replaced(Edit),
     /// The call is valid in 0.27 as it is.
     InBoth,
     /// It cannot be replaced, for this reason.
     Left(String),
 }
 
-fn replacement(call: &OldCall, text: &str, same: &mut dyn FnMut(&str) -> bool) -> Outcome {
-    let found = backwards::alternatives(call);
-    for (after, statement) in &found.texts {
-        let range = match call.statement.as_ref().filter(|_| *statement) {
-            Some(statement) => &statement.range,
-            None => &call.call,
-        };
-        if *after == text[range.clone()] {
-            return Outcome::InBoth;
-        }
-        if same(&changed(text, range, after)) {
-            return Outcome::Replaced {
-                range: range.clone(),
-                after: after.clone(),
-            };
-        }
-    }
-    Outcome::Left(match found.texts.first() {
-        None => found.reason,
-        Some((first, _)) => format!("it would not make the same IR: {first}"),
-    })
+/// Calls that are tried in one build.
+struct Tried<'a> {
+    calls: Vec<TriedCall<'a>>,
+    trials: Arc<Trials>,
 }
 
-/// The text with another one in the place of a range.
-fn changed(text: &str, range: &Range<usize>, after: &str) -> String {
-    format!("{}{after}{}", &text[..range.start], &text[range.end..])
+struct TriedCall<'a> {
+    call: &'a OldCall,
+    edits: Vec<Edit>,
+    reason: String,
+    text: &'a str,
+    /// Its number among those that are tried.
+    number: Option<usize>,
+}
+
+impl<'a> Tried<'a> {
+    fn new(
+        turn: &[&'a OldCall],
+        all: &[OldCall],
+        text: &'a str,
+        names: &mut Names,
+    ) -> Result<Tried<'a>, Diagnostics> {
+        let mut candidates = Vec::new();
+        let mut calls = Vec::new();
+        for call in turn.iter().copied() {
+            let found = backwards::alternatives(call, &names.of(call));
+            let mut tried = TriedCall {
+                call,
+                edits: found.edits,
+                reason: found.reason,
+                text,
+                number: None,
+            };
+            if let Some(around) = &call.around {
+                let one = |edit: &Edit| edit::changes(text, around, &[(call, edit)]);
+                tried.edits.retain(|edit| one(edit).is_some());
+                let alternatives = tried.edits.iter().filter_map(|edit| {
+                    let changes = one(edit)?;
+                    Some(edit::on_trial(text, around, &changes))
+                });
+                let size = |at: usize| TextSize::new(u32::try_from(at).unwrap_or(u32::MAX));
+                tried.number = Some(candidates.len());
+                candidates.push(Candidate {
+                    statement: TextRange::new(size(around.range.start), size(around.range.end)),
+                    original: edit::on_trial(text, around, &[]),
+                    alone: {
+                        let around = |call: &OldCall| call.around.as_ref().map(|around| around.range.clone());
+                        all.iter().filter(|other| around(other) == around(call)).count() == 1
+                    },
+                    alternatives: alternatives.collect(),
+                });
+            }
+            calls.push(tried);
+        }
+        Ok(Tried {
+            calls,
+            trials: Trials::new(&candidates, names.given.clone())?,
+        })
+    }
+
+    fn outcomes(&self) -> Vec<Outcome> {
+        self.calls.iter().map(|call| call.outcome(&self.trials)).collect()
+    }
+
+    /// The changes of the text, by statements.
+    fn changes(&self, text: &str, outcomes: &[Outcome]) -> Vec<Change> {
+        let mut all: Vec<Change> = Vec::new();
+        let mut done: BTreeSet<usize> = BTreeSet::new();
+        let edits = || {
+            let calls = self.calls.iter().zip(outcomes);
+            calls.filter_map(|(tried, outcome)| match outcome {
+                Outcome::Replaced(edit) => Some((tried.call, edit)),
+                _ => None,
+            })
+        };
+        for (call, edit) in edits() {
+            let Some(around) = &call.around else {
+                if let Edit::Call(new) = edit {
+                    all.push((call.call.clone(), new.clone()));
+                }
+                continue;
+            };
+            if !done.insert(around.range.start) {
+                continue;
+            }
+            let own: Vec<(&OldCall, &Edit)> = edits()
+                .filter(|(other, _)| other.around.as_ref().is_some_and(|a| a.range == around.range))
+                .collect();
+            all.extend(edit::changes(text, around, &own).unwrap_or_default());
+        }
+        all.sort_by_key(|(range, _)| range.start);
+        all
+    }
+}
+
+impl TriedCall<'_> {
+    fn outcome(&self, trials: &Trials) -> Outcome {
+        let verdict = self
+            .number
+            .map_or(trial::Verdict::NotReached, |number| trials.verdict(number));
+        let chosen = match verdict {
+            trial::Verdict::Same(at) => self.edits.get(at),
+            trial::Verdict::NotReached => self.edits.first(),
+            trial::Verdict::Different => None,
+        };
+        match (chosen, self.edits.first()) {
+            (Some(Edit::Call(new)), _) if *new == self.text[self.call.call.clone()] => Outcome::InBoth,
+            (Some(edit), _) => Outcome::Replaced(edit.clone()),
+            (None, None) => Outcome::Left(self.reason.clone()),
+            (None, Some(first)) => Outcome::Left(format!("it would not make the same IR: {}", first.shown())),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -196,7 +378,7 @@ mod tests {
 
     /// The text of a call of 0.26 after the first alternative is taken.
     fn first(call: &str) -> String {
-        let fixed = to_v27(&format!("{call}\n"), &mut |_| true).unwrap();
+        let fixed = to_v27(&format!("{call}\n"), &mut |_| Some(Vec::new())).unwrap();
         assert!(fixed.left.is_empty(), "{:?}", fixed.left);
         fixed.text.trim_end().to_string()
     }

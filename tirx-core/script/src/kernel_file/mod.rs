@@ -8,15 +8,18 @@ pub use entries::{ConstexprParam, Entry, EntryKind};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use self::entries::{canonical, find_entries, find_functions, makes_kernels};
 use crate::diagnostic::{Diagnostic, Diagnostics, Result};
 use crate::eval::constant::{from_value, to_value};
 use crate::eval::scope::living;
+use crate::eval::trial::Alternatives;
 use crate::eval::{Held, Interpreter, Lint, Scope, Value, held, limits, quoted, suggest};
+use crate::fix::{self, Trials};
 use crate::ir::{IRModule, with_stack};
 use crate::parse::{ParsedFile, imported_modules, parse_file};
-use crate::release::Release;
+use crate::release::{self, Release};
 use crate::source::{SourceMap, Span};
 
 /// Where `import helpers` in a kernel file finds other kernel files.
@@ -86,6 +89,8 @@ pub struct KernelFile {
     lints: RefCell<Vec<Lint>>,
     /// The names of the language that were looked up; recorded within [`KernelFile::names_looked_up`] only.
     looked_up: RefCell<Option<BTreeSet<String>>>,
+    /// Alternatives of statements, tried within [`KernelFile::with_trials`] only.
+    trials: RefCell<Option<Arc<Trials>>>,
 }
 
 /// A kernel of an entry.
@@ -110,6 +115,7 @@ impl KernelFile {
         let file = sources.add(name, text);
         let release = imports.release();
         let mut main = parse_file(file, text)?;
+        of_one_release(&main, text)?;
         if let Some(other) = release.and_then(|release| main.name_release(release)) {
             return Err(other.into());
         }
@@ -130,6 +136,7 @@ impl KernelFile {
             if let Some(found) = imports.read(&module) {
                 let file = sources.add(found.name, &*found.text);
                 let mut parsed = parse_file(file, &found.text)?;
+                of_one_release(&parsed, &found.text)?;
                 // A library of another release stays what it is.
                 if let Some(release) = release {
                     parsed.name_release(release);
@@ -153,6 +160,7 @@ impl KernelFile {
             numbers: BTreeMap::new(),
             lints: RefCell::default(),
             looked_up: RefCell::default(),
+            trials: RefCell::default(),
         };
         let main = loaded.main.file;
         (loaded.entries, loaded.functions, loaded.numbers) = loaded.run(None, |interp, scope| {
@@ -196,6 +204,14 @@ impl KernelFile {
         *self.looked_up.borrow_mut() = Some(BTreeSet::new());
         let result = build(self);
         (result, self.looked_up.take().unwrap_or_default())
+    }
+
+    /// Tries alternatives of statements while kernels are built within `build`, for [`fix::to_v27`](crate::fix::to_v27).
+    pub fn with_trials<R>(&self, trials: Option<&Arc<Trials>>, build: impl FnOnce(&KernelFile) -> R) -> R {
+        *self.trials.borrow_mut() = trials.cloned();
+        let result = build(self);
+        self.trials.take();
+        result
     }
 
     /// The texts, for rendering errors.
@@ -427,10 +443,15 @@ impl KernelFile {
         let (sources, files, main) = (self.sources.clone(), self.files.clone(), &self.main);
         let multiprocessors = self.multiprocessors;
         let looked_up = self.looked_up.borrow().as_ref().map(|_| BTreeSet::new());
+        let trials = self.trials.borrow().clone();
         let (result, more, found, left) = with_stack(limits::STACK, move || {
             let mut interp = Interpreter::new(sources, files);
             interp.multiprocessors = multiprocessors;
             interp.looked_up = looked_up;
+            if let Some(trials) = trials {
+                let trials: Arc<dyn Alternatives> = trials;
+                interp.set_trials(&trials, main.file, main.evidence.release());
+            }
             let result = interp
                 .run_main(main, wanted)
                 .and_then(|scope| then(&mut interp, scope))
@@ -458,6 +479,20 @@ impl KernelFile {
 
 /// Kernel files that one may import, directly or not.
 const MAX_FILES: usize = 256;
+
+/// The error of a file that is written for two releases of TVM, with what each of the two uses is in the other one.
+fn of_one_release(parsed: &ParsedFile, text: &str) -> Result<(), Diagnostics> {
+    let Some((old, new)) = parsed.evidence.both() else {
+        return Ok(());
+    };
+    let in_v27 = parsed.walk(|module| fix::spelled(module, text, old));
+    let in_v26 = release::name_in_v26(&text[new]);
+    let advice: Vec<String> = in_v27.into_iter().chain(in_v26).collect();
+    match parsed.evidence.mixed(parsed.file, &advice) {
+        Some(mixed) => Err(mixed.into()),
+        None => Ok(()),
+    }
+}
 
 /// Builds a kernel or a module.
 fn build_value(

@@ -82,6 +82,29 @@ fn wrong(path: &str, message: &str, span: Span) -> Box<Diagnostic> {
     })
 }
 
+impl Chain {
+    /// Reports a call that both releases have with different meanings, in a file that may be of either.
+    fn lint_release(&self, interp: &mut Interpreter, old: &Value, new: &Lookup, args: &Args, span: Span) {
+        if !interp.may_be_of_either() {
+            return;
+        }
+        let was = interp.said_by(span, |interp| interp.call_value(old, args.clone(), span));
+        let is = interp.said_by(span, |interp| call(interp, new, &self.path, args.clone(), span));
+        let (Some(was), Some(is)) = (was, is) else { return };
+        if was == is {
+            return;
+        }
+        let message = format!(
+            "{} is `{}` in TVM 0.26 and `{}` in 0.27, and nothing in the file says for which it is written: it is taken as 0.26's",
+            self.path,
+            was.trim(),
+            is.trim()
+        );
+        let help = "say `tvm = \"0.26\"` or `tvm = \"0.27\"` in the manifest, or `--tvm`";
+        interp.lint("release", span, message, help);
+    }
+}
+
 impl Object for Chain {
     fn type_name(&self) -> &str {
         "instruction of PTX"
@@ -120,6 +143,7 @@ impl Object for Chain {
                 let Some(lookup) = new else {
                     return interp.call_value(&old, args, span);
                 };
+                self.lint_release(interp, &old, lookup, &args, span);
                 match interp.call_value(&old, args.clone(), span) {
                     Err(message) => call(interp, lookup, &self.path, args, span).map_err(|_| message),
                     done => done,

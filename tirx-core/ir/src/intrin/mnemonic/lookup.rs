@@ -6,6 +6,7 @@
 
 use super::syntax::{Instruction, Slot};
 use super::{JOINED, checks, family};
+use crate::intrin::Op;
 
 /// The tokens of an instruction.
 #[derive(Clone, Debug)]
@@ -102,6 +103,20 @@ impl Tokens {
         self.each()
             .find(|(slot, token)| token.is_empty() && !slot.optional)
             .map(|(slot, _)| slot)
+    }
+
+    /// The row that is the same operation.
+    pub fn row(&self) -> Option<Op> {
+        let mut name = self
+            .instruction
+            .row
+            .as_ref()?
+            .name
+            .replace("{family}", self.instruction.family);
+        for (slot, token) in self.each() {
+            name = name.replace(&format!("{{{}}}", slot.name), token);
+        }
+        Op::from_script(&name)
     }
 
     /// What PTX does not have about the combination.

@@ -20,6 +20,7 @@ pub mod call;
 mod checks;
 mod counts;
 pub mod lookup;
+pub mod spelling;
 pub mod syntax;
 pub mod types;
 

@@ -90,6 +90,17 @@ const TYPES: &[(&str, &[DType])] = &[
     ("ptr", &[DType::HANDLE]),
 ];
 
+/// Every dtype that a register may have.
+pub fn scalars() -> Vec<DType> {
+    let mut all: Vec<DType> = Vec::new();
+    for dtype in TYPES.iter().flat_map(|(_, dtypes)| *dtypes) {
+        if !all.contains(dtype) {
+            all.push(*dtype);
+        }
+    }
+    all
+}
+
 /// The dtypes that a type accepts, the one of a literal first.
 pub fn dtypes(ty: &str) -> &'static [DType] {
     TYPES

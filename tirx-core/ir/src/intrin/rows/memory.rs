@@ -2,6 +2,7 @@
 //!
 //! Calls are parsed to a [`MemoryInstruction`], for code generation and the simulator alike.
 
+use super::cache_policy;
 use super::kinds::*;
 use crate::intrin::arch::Arch;
 use crate::intrin::memory::{ELEMENT_NAMES, MemoryInstruction};
@@ -52,14 +53,11 @@ pub(super) fn policy(given: &mut Given) -> Result<(), String> {
     if given.get("cache_policy").is_empty() {
         let bits = match given.text("cache_hint") {
             "" => 0,
-            "evict_normal" => 0x1000_0000_0000_0000_u64,
-            "evict_first" => 0x12f0_0000_0000_0000,
-            "evict_last" => 0x14f0_0000_0000_0000,
-            other => {
-                return Err(format!(
-                    "no cache policy is known as \"{other}\": evict_normal, evict_first and evict_last are; others are given by cache_policy="
-                ));
-            }
+            name => cache_policy(name).ok_or_else(|| {
+                format!(
+                    "no cache policy is known as \"{name}\": evict_normal, evict_first and evict_last are; others are given by cache_policy="
+                )
+            })?,
         };
         has = bits != 0;
         given.set("cache_policy", Expr::constant(DType::UINT64, bits.into()));

@@ -50,14 +50,7 @@ struct Mapping<'a> {
 impl Mapping<'_> {
     /// The name of the row.
     fn row(&self) -> Option<Op> {
-        let mut name = self
-            .call
-            .name
-            .replace("{family}", self.matched.tokens.instruction.family);
-        for (slot, token) in self.matched.tokens.each() {
-            name = name.replace(&format!("{{{}}}", slot.name), token);
-        }
-        Op::from_script(&name)
+        self.matched.tokens.row()
     }
 
     /// Whether a modifier is given that no argument passes on.

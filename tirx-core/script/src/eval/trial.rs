@@ -1,0 +1,214 @@
+//! Statements evaluated on trial: what they would build, without building it.
+
+use std::sync::Arc;
+
+use tirx_python as ast;
+use tirx_python::{Ranged, TextRange};
+
+use super::stmt::Flow;
+use super::value::Value;
+use super::{Interpreter, Scope, ScopeKind};
+use crate::diagnostic::Result;
+use crate::ir::{Stmt, print_stmt};
+use crate::lang;
+use crate::release::Release;
+use crate::source::{FileId, Span};
+
+/// For which release a text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Language {
+    /// That of the file.
+    Same,
+    /// 0.27.
+    New,
+    /// Calls of both: other calls of the statement are replaced by themselves.
+    Both,
+}
+
+/// Every language, in the order of its number.
+pub(crate) const LANGUAGES: [Language; 3] = [Language::Same, Language::New, Language::Both];
+
+/// A text, by its place among those of its language.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) language: Language,
+    pub(crate) at: usize,
+}
+
+/// What may stand in the place of statements.
+pub(crate) trait Alternatives: Send + Sync {
+    /// All texts of a language.
+    fn text(&self, language: Language) -> &str;
+    /// The same, parsed: each text is the body of a function.
+    fn module(&self, language: Language) -> &Arc<ast::ModModule>;
+    /// The numbers of the calls of a statement for which there are alternatives.
+    fn calls(&self, statement: TextRange) -> &[usize];
+    /// The statement of a call as it is.
+    fn original(&self, call: usize) -> Place;
+    /// Looks for an alternative of a call that builds the same as the statement does here.
+    fn decide(&self, call: usize, same: &mut dyn FnMut(Place) -> bool);
+    /// Whether a name is that of a variable that an alternative introduces.
+    fn introduces(&self, name: &str) -> bool;
+    /// What statements say, as text.
+    fn said(&self, stmt: &Stmt) -> String;
+}
+
+/// The statements of a text.
+fn body(trials: &dyn Alternatives, place: Place) -> &[ast::Stmt] {
+    match trials.module(place.language).body.get(place.at) {
+        Some(ast::Stmt::FunctionDef(function)) => &function.body,
+        _ => &[],
+    }
+}
+
+/// Alternatives of statements of the main file.
+pub(super) struct Trying {
+    trials: Arc<dyn Alternatives>,
+    main: FileId,
+    /// The file of each language's texts.
+    files: [FileId; 3],
+}
+
+impl Interpreter {
+    /// Tries alternatives of statements of the file `main`.
+    pub(crate) fn set_trials(
+        &mut self,
+        trials: &Arc<dyn Alternatives>,
+        main: FileId,
+        release: Option<Release>,
+    ) {
+        let files = LANGUAGES.map(|language| {
+            let file = self.sources.add("replacements", trials.text(language));
+            self.modules.insert(file, trials.module(language).clone());
+            let release = match language {
+                Language::Same => release,
+                Language::New => Some(Release::V27),
+                Language::Both => None,
+            };
+            self.releases.extend(release.map(|release| (file, release)));
+            file
+        });
+        self.trying = Some(Trying {
+            trials: trials.clone(),
+            main,
+            files,
+        });
+    }
+
+    /// Tries the alternatives of a statement that is about to be evaluated.
+    pub(super) fn try_alternatives(&mut self, stmt: &ast::Stmt) {
+        if !self.is_building() || self.trying.as_ref().is_none_or(|trying| trying.main != self.file) {
+            return;
+        }
+        // What is evaluated on trial is not tried again.
+        let Some(trying) = self.trying.take() else { return };
+        let trials = trying.trials.clone();
+        for call in trials.calls(stmt.range()).iter().copied() {
+            let mut said = |place: Place| {
+                let file = trying.files[place.language as usize];
+                let built = self.built_on_trial(&*trials, file, body(&*trials, place))?;
+                Some(trials.said(&built))
+            };
+            // A statement that is wrong is reported when it is evaluated.
+            if let Some(original) = said(trials.original(call)) {
+                trials.decide(call, &mut |place| {
+                    said(place).is_some_and(|text| text == original)
+                });
+            }
+        }
+        self.trying = Some(trying);
+    }
+
+    /// What a call builds, as text, without building it; `None` where it is wrong.
+    pub(crate) fn said_by(
+        &mut self,
+        span: Span,
+        call: impl FnOnce(&mut Interpreter) -> Result<Value>,
+    ) -> Option<String> {
+        let (blocks, emitted, lints) = (self.blocks.len(), self.emitted, self.lints.len());
+        let value = self.open_block(span).and_then(|()| call(self));
+        self.blocks.truncate(blocks + 1);
+        let built = self.close_block();
+        self.emitted = emitted;
+        self.lints.truncate(lints);
+        self.raised = None;
+        let value = lang::to_expr(&value.ok()?, span).ok().map(Stmt::evaluate);
+        Some(print_stmt(&Stmt::seq([Some(built), value].into_iter().flatten())))
+    }
+
+    /// What statements build here; `None` where they are wrong.
+    fn built_on_trial(
+        &mut self,
+        trials: &dyn Alternatives,
+        file: FileId,
+        body: &[ast::Stmt],
+    ) -> Option<Stmt> {
+        let span = self.span_at(body.first()?.range());
+        let scope = Scope::new(ScopeKind::Block, Some(self.scope.clone()));
+        let scope = std::mem::replace(&mut self.scope, scope);
+        let saved_file = std::mem::replace(&mut self.file, file);
+        let (blocks, loops, calls, entered) = (
+            self.blocks.len(),
+            self.loops.len(),
+            self.calls.len(),
+            self.entered.len(),
+        );
+        let saved = (
+            self.choices,
+            self.emitted,
+            self.depth,
+            self.fatal,
+            self.mode,
+            self.lints.len(),
+        );
+        let fresh = self.fresh_scalars.clone();
+        if let Some(call) = self.calls.last_mut() {
+            call.blocks += 1;
+        }
+        let flow = self.open_block(span).and_then(|()| self.exec_block(body));
+        self.blocks.truncate(blocks + 1);
+        let built = self.close_block();
+        self.loops.truncate(loops);
+        self.calls.truncate(calls);
+        self.entered.truncate(entered);
+        if let Some(call) = self.calls.last_mut() {
+            call.blocks -= 1;
+        }
+        self.fresh_scalars = fresh;
+        self.file = saved_file;
+        let lints;
+        (
+            self.choices,
+            self.emitted,
+            self.depth,
+            self.fatal,
+            self.mode,
+            lints,
+        ) = saved;
+        self.lints.truncate(lints);
+        self.raised = None;
+        let own = std::mem::replace(&mut self.scope, scope);
+        // The values of names and of `return` are a part of what is said.
+        let mut values: Vec<(String, Value)> = Vec::new();
+        if let Flow::Return(value) = flow.ok()? {
+            values.push((String::new(), value));
+        }
+        let names = own.vars.borrow();
+        let kept = names.iter().filter(|(name, _)| !trials.introduces(name));
+        values.extend(kept.map(|(name, value)| (name.to_string(), value.clone())));
+        values.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut all = vec![built];
+        for (_, value) in &values {
+            let parts = match value {
+                Value::Tuple(parts) => parts.to_vec(),
+                one => vec![one.clone()],
+            };
+            for part in parts {
+                if let Ok(e) = lang::to_expr(&part, span) {
+                    all.push(Stmt::evaluate(e));
+                }
+            }
+        }
+        Some(Stmt::seq(all))
+    }
+}

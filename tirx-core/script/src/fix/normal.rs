@@ -1,0 +1,413 @@
+//! When do two IRs of a kernel, one of each release, say the same?
+//!
+//! They are printed in a normal form and compared. It removes what the two languages write differently and the device does not see:
+//!
+//! - In 0.27 an instruction writes its value to a variable. One that `fix` introduces is read once, by the next statement: the value
+//!   stands there again.
+//! - A loop whose condition needs such a variable is `while True:` with a `break`: the condition is the loop's again.
+//! - `T.ptx.tcgen05.ld(addr, row=r, col=c)` of 0.26 takes the address in parts: it is one, `T.cuda.get_tmem_addr(addr, r, c)`.
+//! - `mapa` of a number takes a pointer in 0.26 and the address in shared memory in 0.27; arrivals at a barrier of another block take
+//!   that block's number in 0.26, and what `mapa` gives in 0.27.
+//! - An instruction under a predicate is a branch around it.
+//! - 0.26 takes any integer where 0.27 wants the instruction's dtype: conversions to unsigned integers are left out.
+//! - Dtypes have names of TVM and of PTX.
+
+use std::collections::BTreeSet;
+
+use crate::intrin::Op;
+use crate::intrin::mnemonic::call::{InstructionCall, SINK};
+use crate::intrin::mnemonic::syntax::Direction;
+use crate::intrin::operands::Operands;
+use crate::ir::{
+    BinOp, Buffer, DType, Expr, ExprKind, IRModule, Mutator, Stmt, StmtKind, Visitor, print_func, print_stmt,
+};
+
+/// The text of modules by which they are compared. `temporaries` are the names of the variables that were introduced.
+pub(super) fn of_modules(modules: &[IRModule], temporaries: &BTreeSet<String>) -> String {
+    let mut out = String::new();
+    for (name, func) in modules.iter().flat_map(|module| &module.functions) {
+        let mut func = func.clone();
+        func.body = Normal { temporaries }.stmt(&func.body);
+        out.push_str(&comparable(&print_func(name, &func)));
+    }
+    out
+}
+
+/// The text of a statement by which it is compared.
+pub(super) fn of_stmt(stmt: &Stmt, temporaries: &BTreeSet<String>) -> String {
+    comparable(&print_stmt(&Normal { temporaries }.stmt(stmt)))
+}
+
+/// The names of dtypes in 0.26 and those of PTX, which rows take as the same.
+const DTYPES: &[(&str, &str)] = &[
+    ("float16", "f16"),
+    ("bfloat16", "bf16"),
+    ("float32", "f32"),
+    ("int8", "s8"),
+    ("uint8", "u8"),
+    ("int32", "s32"),
+    ("float8_e4m3fn", "e4m3"),
+    ("float8_e5m2", "e5m2"),
+];
+
+/// Printed IR without the conversions of integers to unsigned ones, and with one name for each dtype.
+fn comparable(printed: &str) -> String {
+    const CONVERSIONS: &[&str] = &[
+        "T.uint16(",
+        "T.uint32(",
+        "T.Cast(\"uint16\", ",
+        "T.Cast(\"uint32\", ",
+    ];
+    let mut out = String::with_capacity(printed.len());
+    // Of each open parenthesis, whether it is that of a conversion.
+    let mut open = Vec::new();
+    let mut rest = printed;
+    while let Some(c) = rest.chars().next() {
+        if let Some(number) = number_of(rest) {
+            out.push_str(number);
+            rest = &rest["T.uint64()".len() + number.len()..];
+            continue;
+        }
+        if let Some(conversion) = CONVERSIONS
+            .iter()
+            .find(|conversion| rest.starts_with(**conversion))
+        {
+            open.push(true);
+            rest = &rest[conversion.len()..];
+            continue;
+        }
+        let dropped = match c {
+            '(' => {
+                open.push(false);
+                false
+            }
+            ')' => open.pop().unwrap_or(false),
+            _ => false,
+        };
+        if !dropped {
+            out.push(c);
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    for (name, ptx) in DTYPES {
+        out = out.replace(&format!("\"{ptx}\""), &format!("\"{name}\""));
+    }
+    out
+}
+
+/// The number of `T.uint64(64)`.
+fn number_of(text: &str) -> Option<&str> {
+    let (number, _) = text.strip_prefix("T.uint64(")?.split_once(')')?;
+    number.chars().all(|c| c.is_ascii_digit()).then_some(number)
+}
+
+/// The rows that take an address of tensor memory in parts, and the name of the address.
+const IN_PARTS: &[(Op, &str)] = &[
+    (Op::PtxTcgen05Ld, "src_addr"),
+    (Op::PtxTcgen05St, "dst_addr"),
+    (Op::PtxTcgen05Cp, "taddr"),
+];
+
+struct Normal<'a> {
+    temporaries: &'a BTreeSet<String>,
+}
+
+impl Mutator for Normal<'_> {
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        let expr = self.walk_expr(expr);
+        match &expr.kind {
+            ExprKind::Call {
+                op: Op::PtxMapa,
+                args,
+            } => as_instruction(args).unwrap_or(expr),
+            ExprKind::Call { op, args } if IN_OTHER_BLOCKS.contains(op) => {
+                here(*op, args, &expr).unwrap_or(expr)
+            }
+            ExprKind::Call { op, args } => match IN_PARTS.iter().find(|(known, _)| known == op) {
+                Some((_, address)) => with_one_address(*op, args, address, &expr).unwrap_or(expr),
+                None => expr,
+            },
+            _ => expr,
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        let stmt = self.walk_stmt(stmt);
+        match &stmt.kind {
+            StmtKind::Evaluate(call) => as_store(call).or_else(|| guarded(call)).unwrap_or(stmt),
+            StmtKind::Seq(list) => Stmt::seq(self.without_temporaries(list.clone())),
+            StmtKind::While(condition, body) if condition.is_int(1) => match with_condition(body) {
+                Some((condition, body)) => Stmt::new(StmtKind::While(condition, body), stmt.span),
+                None => stmt,
+            },
+            _ => stmt,
+        }
+    }
+}
+
+/// The rows that take the number of the block whose barrier is meant.
+const IN_OTHER_BLOCKS: &[Op] = &[
+    Op::PtxMbarrierArrive,
+    Op::PtxMbarrierArriveExpectTx,
+    Op::PtxMbarrierCompleteTx,
+];
+
+/// The instruction of 0.27 for `mapa` of a number, as if it had a value.
+fn as_instruction(args: &[Expr]) -> Option<Expr> {
+    let call = Operands::read(Op::PtxMapa.row(), args).ok()?;
+    if call.text("ptx_type") != "u32" {
+        return None;
+    }
+    Some(mapped(call.get("ptr")?, call.get("rank")?))
+}
+
+fn mapped(pointer: &Expr, rank: &Expr) -> Expr {
+    let address = Op::CudaCvtaGenericToShared.call().set("ptr", pointer).build();
+    let args = vec![
+        Expr::string("mapa.shared::cluster.u32"),
+        Expr::string(SINK),
+        address,
+        rank.clone(),
+    ];
+    Expr::call(Op::PtxInstruction, DType::UINT32, args)
+}
+
+/// An arrival at a barrier of another block, by the barrier's address there.
+fn here(op: Op, args: &[Expr], call: &Expr) -> Option<Expr> {
+    let read = Operands::read(op.row(), args).ok()?;
+    let there = mapped(read.get("bar")?, read.get("remote")?);
+    let mut other = op.call();
+    for (arg, values) in read.each() {
+        other = match (arg.name, values) {
+            ("bar", _) => other.set("bar", &there),
+            ("space", _) => other.set("space", "shared::cluster"),
+            ("remote", _) => other,
+            ("has_remote", _) => other.set("has_remote", 0),
+            (name, [one]) => other.set(name, one),
+            _ => other,
+        };
+    }
+    Some(other.build().at(call.span))
+}
+
+/// An instruction that writes one register, as the assignment of a value.
+fn as_store(call: &Expr) -> Option<Stmt> {
+    let ExprKind::Call {
+        op: Op::PtxInstruction,
+        args,
+    } = &call.kind
+    else {
+        return None;
+    };
+    let read = InstructionCall::read(args).ok()?;
+    let mut written = read
+        .operands
+        .iter()
+        .filter(|(o, _)| o.direction != Direction::Read);
+    let (Some((operand, [place])), None, None) = (written.next(), written.next(), read.predicate) else {
+        return None;
+    };
+    let ExprKind::Call {
+        op: Op::AddressOf,
+        args: element,
+    } = &place.kind
+    else {
+        return None;
+    };
+    let ExprKind::BufferLoad { buffer, indices, .. } = &element.first()?.kind else {
+        return None;
+    };
+    if operand.direction != Direction::Write {
+        return None;
+    }
+    let args = args.iter().map(|arg| match arg.same_node(place) {
+        true => Expr::string(SINK),
+        false => arg.clone(),
+    });
+    let value = Expr::call(Op::PtxInstruction, buffer.dtype, args.collect());
+    Some(Stmt::store(buffer, indices.clone(), value, call.span))
+}
+
+/// A call under a predicate, as a branch.
+fn guarded(call: &Expr) -> Option<Stmt> {
+    let ExprKind::Call { op, args } = &call.kind else {
+        return None;
+    };
+    let read = Operands::read(op.row(), args).ok()?;
+    let is_copy =
+        *op == Op::PtxCpAsync && read.text("fill_mode").is_empty() && read.int("predicate") != Some(-1);
+    let guard = if is_copy {
+        read.get("predicate")?
+    } else {
+        read.get("pred")?
+    };
+    let mut other = op.call();
+    for (arg, values) in read.each() {
+        other = match (arg.name, values) {
+            ("pred", _) => other,
+            ("has_pred", _) => other.set("has_pred", 0),
+            ("predicate", _) => other.set("predicate", -1),
+            (name, [one]) => other.set(name, one),
+            (_, []) => other,
+            _ => return None,
+        };
+    }
+    let holds = match guard.dtype.is_bool() {
+        true => guard.clone(),
+        false => Expr::binary(BinOp::Ne, guard.clone(), Expr::constant(guard.dtype, 0)),
+    };
+    let call = Stmt::evaluate(other.build().at(call.span));
+    Some(Stmt::if_else(holds, call, None, guard.span))
+}
+
+/// A call with its row and column added to its address.
+fn with_one_address(op: Op, args: &[Expr], address: &str, call: &Expr) -> Option<Expr> {
+    let at = |name: &str| op.row().args.iter().position(|arg| arg.name == name);
+    let (address, row, col) = (at(address)?, at("row")?, at("col")?);
+    let parts = [args.get(address)?, args.get(row)?, args.get(col)?];
+    if parts[1].is_int(0) && parts[2].is_int(0) {
+        return None;
+    }
+    let sum = Op::CudaGetTmemAddr.call();
+    let sum = ["addr", "row_offset", "col_offset"]
+        .iter()
+        .zip(parts)
+        .fold(sum, |sum, (name, part)| sum.set(name, part));
+    let mut args = args.to_vec();
+    args[address] = sum.build();
+    args[row] = Expr::int32(0);
+    args[col] = Expr::int32(0);
+    Some(Expr::new(ExprKind::Call { op, args }, call.dtype, call.span))
+}
+
+/// The condition and the body of a loop that begins with `if …: break`.
+fn with_condition(body: &Stmt) -> Option<(Expr, Stmt)> {
+    let all = match &body.kind {
+        StmtKind::Seq(all) => all.clone(),
+        _ => vec![body.clone()],
+    };
+    let (first, rest) = all.split_first()?;
+    let StmtKind::If(ends, then, None) = &first.kind else {
+        return None;
+    };
+    let StmtKind::Evaluate(jump) = &then.kind else {
+        return None;
+    };
+    let is_break = matches!(
+        &jump.kind,
+        ExprKind::Call {
+            op: Op::BreakLoop,
+            ..
+        }
+    );
+    is_break.then(|| (negated(ends), Stmt::seq(rest.iter().cloned())))
+}
+
+fn negated(e: &Expr) -> Expr {
+    match &e.kind {
+        ExprKind::Not(inner) => inner.clone(),
+        ExprKind::Binary(BinOp::Ne, a, b) => Expr::binary(BinOp::Eq, a.clone(), b.clone()).at(e.span),
+        ExprKind::Binary(BinOp::Eq, a, b) => Expr::binary(BinOp::Ne, a.clone(), b.clone()).at(e.span),
+        _ => Expr::logical_not(e.clone()).at(e.span),
+    }
+}
+
+impl Normal<'_> {
+    fn is_temporary(&self, buffer: &Buffer) -> bool {
+        self.temporaries.contains(&*buffer.name)
+    }
+
+    /// Statements with the values of temporaries where these are read. One that is read elsewhere than in what the next statement
+    /// evaluates first stays.
+    fn without_temporaries(&self, mut list: Vec<Stmt>) -> Vec<Stmt> {
+        for at in (0..list.len()).rev() {
+            let StmtKind::AllocBuffer(buffer, _) = &list[at].kind else {
+                continue;
+            };
+            if !self.is_temporary(buffer) {
+                continue;
+            }
+            let buffer = buffer.clone();
+            let stored = list.get(at + 1).and_then(|stmt| match &stmt.kind {
+                StmtKind::BufferStore(store) if store.buffer == buffer && store.predicate.is_none() => {
+                    Some(store.value.clone())
+                }
+                _ => None,
+            });
+            let (Some(value), Some(reader)) = (stored, list.get(at + 2)) else {
+                continue;
+            };
+            if list[at + 3..].iter().any(|stmt| uses(stmt, &buffer) > 0) || uses(reader, &buffer) != 1 {
+                continue;
+            }
+            let mut reading = Reading {
+                buffer: &buffer,
+                value: &value,
+                done: false,
+            };
+            let reader = reading.first(reader);
+            if reading.done {
+                list[at + 2] = reader;
+                list.drain(at..at + 2);
+            }
+        }
+        list
+    }
+}
+
+/// How often a statement reads or writes a buffer.
+fn uses(stmt: &Stmt, buffer: &Buffer) -> usize {
+    struct Uses<'a>(&'a Buffer, usize);
+    impl Visitor for Uses<'_> {
+        fn visit_buffer_use(&mut self, buffer: &Buffer) {
+            self.1 += usize::from(buffer == self.0);
+        }
+    }
+    let mut uses = Uses(buffer, 0);
+    uses.visit_stmt(stmt);
+    uses.1
+}
+
+/// Puts a value in the place where a variable is read.
+struct Reading<'a> {
+    buffer: &'a Buffer,
+    value: &'a Expr,
+    done: bool,
+}
+
+impl Reading<'_> {
+    /// In what a statement evaluates once, before its bodies.
+    fn first(&mut self, stmt: &Stmt) -> Stmt {
+        let kind = match &stmt.kind {
+            StmtKind::If(condition, then, otherwise) => {
+                StmtKind::If(self.expr(condition), then.clone(), otherwise.clone())
+            }
+            StmtKind::For(l) => {
+                let mut l = l.clone();
+                l.min = self.expr(&l.min);
+                l.extent = self.expr(&l.extent);
+                StmtKind::For(l)
+            }
+            StmtKind::While(..) | StmtKind::Attr(_) | StmtKind::Seq(_) => return stmt.clone(),
+            _ => return self.walk_stmt(stmt),
+        };
+        Stmt::new(kind, stmt.span)
+    }
+}
+
+impl Mutator for Reading<'_> {
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        match &expr.kind {
+            ExprKind::BufferLoad { buffer, .. } if buffer == self.buffer => {
+                self.done = true;
+                self.value.clone()
+            }
+            // Computed only where what is before it says so.
+            ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => {
+                let first = self.expr(a);
+                Expr::binary(*op, first, b.clone()).at(expr.span)
+            }
+            _ => self.walk_expr(expr),
+        }
+    }
+}
