@@ -155,7 +155,7 @@ fn explain_says_which_variant_and_why_not_the_others() {
     assert!(ok, "{found}");
     let expected = "
 k.py:10: Tx.cta.sqrt(s, s)
-  reg   declines: operand scope shared != local
+  reg   declines: s is in shared, not in local memory
   smem  chosen
   partition: 1 rounds x 256 threads x 4 elements
   the caller waits for nothing: the threads of the scope see the result

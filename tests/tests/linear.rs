@@ -2,15 +2,17 @@
 //! CUDA text. (Walks that allocate nothing are seen by `cargo bench -p tirx-tests --bench stages`.)
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tirx_tests::shapes::SHAPES;
 use tirx_tests::{Defines, cuda_text, long_kernel};
 
-thread_local! {
-    /// Allocations of this thread and their bytes.
-    static COUNT: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
-}
+/// Allocations of all threads, for the evaluator and the passes have their own, and their bytes.
+static COUNT: (AtomicU64, AtomicU64) = (AtomicU64::new(0), AtomicU64::new(0));
+
+/// Held by the test that counts.
+static COUNTING: Mutex<()> = Mutex::new(());
 
 struct Counting;
 
@@ -38,23 +40,27 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 fn count(bytes: usize) {
-    // Allocations of a thread that is ending are not counted.
-    let _ = COUNT.try_with(|c| {
-        let (calls, sum) = c.get();
-        c.set((calls + 1, sum + bytes as u64));
-    });
+    COUNT.0.fetch_add(1, Ordering::Relaxed);
+    COUNT.1.fetch_add(bytes as u64, Ordering::Relaxed);
+}
+
+/// Allocations and their bytes until now.
+fn counted() -> (u64, u64) {
+    (COUNT.0.load(Ordering::Relaxed), COUNT.1.load(Ordering::Relaxed))
 }
 
 /// Allocations and bytes for one kernel.
 fn cost(text: &str, entry: &str) -> (u64, u64) {
-    let (calls, bytes) = COUNT.get();
+    let (calls, bytes) = counted();
     cuda_text("shape.py", text, entry, &Defines::new(), "sm_90a").unwrap_or_else(|e| panic!("{e}"));
-    let (more, larger) = COUNT.get();
+    let (more, larger) = counted();
     (more - calls, larger - bytes)
 }
 
 /// The cost per unit may rise by a quarter at most: lists grow by doubling.
 fn is_linear(name: &str, [small, large]: [usize; 2], text: &dyn Fn(usize) -> String, entry: &str) {
+    // What another test of this file leaves behind when it fails does not matter here.
+    let _only = COUNTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     // Tables that are read once per process do not count for the kernel.
     cost(&text(small), entry);
     let (few, many) = (cost(&text(small), entry), cost(&text(large), entry));

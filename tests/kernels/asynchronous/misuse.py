@@ -179,6 +179,36 @@ def registers_by_half_a_warp(B: T.Buffer((32,), "int32")):
     B[tx] = 1
 
 
+# sim: registers_of_two_roles
+#   B: int32[256] = 0 -> i
+@T.prim_func
+def registers_of_two_roles(B: T.Buffer((256,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    if tx < 128:
+        T.ptx.setmaxnreg(False, 40)
+    else:
+        T.ptx.setmaxnreg(True, 200)
+    B[tx] = tx
+
+# variant: registers_of_one_warp of registers_of_two_roles
+#   replace: "        T.ptx.setmaxnreg(False, 40)" -> "        if tx < 32:\n            T.ptx.setmaxnreg(False, 40)"
+#   fault: setmaxnreg 40 by warp 0, and not by warp 1 of the same warpgroup
+
+# variant: registers_of_half_a_warpgroup of registers_of_two_roles
+#   replace: "if tx < 128:" -> "if tx < 64:"
+#   fault: of the same warpgroup: all warps of a warpgroup execute the same setmaxnreg
+
+# variant: registers_decreased_to_more of registers_of_two_roles
+#   replace: "        T.ptx.setmaxnreg(False, 40)" -> "        T.ptx.setmaxnreg(False, 40)\n        T.ptx.setmaxnreg(False, 64)"
+#   fault: setmaxnreg.dec to 64 registers where the warp has 40
+
+# variant: registers_increased_to_fewer of registers_of_two_roles
+#   replace: "        T.ptx.setmaxnreg(True, 200)" -> "        T.ptx.setmaxnreg(True, 200)\n        T.ptx.setmaxnreg(True, 104)"
+#   fault: setmaxnreg.inc to 104 registers where the warp has 200
+
+
 # sim: box_beyond_shared_memory
 #   A: float32[8x32] = i
 #   B: float32[32] = 0
@@ -569,3 +599,17 @@ def counts_of_a_named_barrier_differ(B: T.Buffer((64,), "int32")):
     else:
         T.ptx.bar.sync(1, 64)
     B[tx] = tx
+
+
+# sim: columns_freed_for_a_pair
+#   B: uint32[32] = 0
+#   fault: a tcgen05 instruction of cta_group 2, and one of cta_group 1 before: all of a kernel have the same
+@T.prim_func
+def columns_freed_for_a_pair(B: T.Buffer((32,), "uint32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    slot = T.alloc_shared((1,), "uint32")
+    T.ptx.tcgen05.alloc(T.address_of(slot[0]), n_cols=32, cta_group=1)
+    B[tx] = slot[0]
+    T.ptx.tcgen05.dealloc(slot[0], n_cols=32, cta_group=2)

@@ -444,3 +444,42 @@ def slot_not_waited_for(A: T.Buffer((2, 64), "float32"), B: T.Buffer((64,), "flo
     if tx < 64:
         T.ptx.mbarrier.try_wait(full.ptr_to([0]), 0)
         B[tx] = S[tx]
+
+
+# A flag passes on what the threads of a block have written.
+# sim: flag_of_a_block
+#   A: int32[32] = 100 + i
+#   D: int32[32] = 0 -> 100 + i
+#   F: uint32[1] = 0 -> 1
+#   B: int32[32] = 0 -> 100 + i
+#   seeds: 4
+@T.prim_func
+def flag_of_a_block(A: T.Buffer((32,), "int32"), D: T.Buffer((32,), "int32"), F: T.Buffer((1,), "uint32"), B: T.Buffer((32,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([2])
+    tx = T.thread_id([32])
+    if bx == 0:
+        D[tx] = A[tx]
+        T.cuda.cta_sync()
+        if tx == 0:
+            T.ptx.st_release(F.ptr_to([0]), T.uint32(1), ptx_type="u32", scope="gpu")
+    else:
+        if tx == 0:
+            while T.ptx.ld_acquire(F.ptr_to([0]), "uint32", "u32", scope="gpu") == T.uint32(0):
+                T.cuda.nano_sleep(T.uint64(20))
+        T.cuda.cta_sync()
+        B[tx] = D[tx]
+
+# The poll is strong; the scopes are too narrow.
+# variant: flag_released_to_the_block of flag_of_a_block
+#   replace: 'ptx_type="u32", scope="gpu"' -> 'ptx_type="u32", scope="cta"'
+#   fault: one is at scope cta, the other at gpu, and each must reach the other's block
+
+# variant: flag_acquired_from_the_block of flag_of_a_block
+#   replace: '"uint32", "u32", scope="gpu"' -> '"uint32", "u32", scope="cta"'
+#   fault: one is at scope gpu, the other at cta, and each must reach the other's block
+
+# The write is plain.
+# variant: flag_written_plainly of flag_of_a_block
+#   replace: 'T.ptx.st_release(F.ptr_to([0]), T.uint32(1), ptx_type="u32", scope="gpu")' -> 'F[0] = T.uint32(1)'
+#   fault: of block (0, 0, 0) wrote, and nothing orders the two blocks

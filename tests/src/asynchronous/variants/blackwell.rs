@@ -171,7 +171,7 @@ pub(super) static VARIANTS: &[Variant] = &[
         "each block multiplies alone",
         "cta_group=2, enable_input_d",
         "cta_group=1, enable_input_d",
-        &["m = 256", "256"],
+        &["cta_group 1, and one of cta_group 2 before"],
     ),
     variant(
         "gemm_pairs",

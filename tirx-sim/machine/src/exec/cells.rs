@@ -162,6 +162,9 @@ impl Shared {
         now: u64,
         fences: Option<u64>,
     ) -> Result<Option<u64>, Finding> {
+        for place in places.clone() {
+            self.touched_strongly(Object::Shared(self.order.block, place), access.writes);
+        }
         let Shared {
             cells, order, draws, ..
         } = self;
