@@ -3,7 +3,7 @@
 //! Calls of PTX functions are replaced in the text, by their spans, so that everything else stays as it is. What a call becomes is
 //! found from the tables of mnemonics: a line says which row it is and where the row's arguments come from, and
 //! `backwards` reads that from right to left. Where several mnemonics are possible, and whether one is right at all, is
-//! decided where the kernels are built: each statement is evaluated with every alternative until one builds the same ([`trial`]). So a
+//! decided where the kernels are built: each statement is evaluated with every alternative until one builds the same (`trial`). So a
 //! file is built three times (with the alternatives, and the new text to compare it whole), once more for each level of calls in calls.
 //!
 //! An instruction of 0.27 is a statement that writes to a variable. A value within an expression gets one before the statement
