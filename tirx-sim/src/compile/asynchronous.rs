@@ -27,6 +27,7 @@ impl Compiler<'_> {
             bytes: call.named.int("cp_size").unwrap_or(16) as u8,
             predicate,
             zeros: call.named.text("fill_mode") == "zero",
+            read: None,
         })
     }
 

@@ -118,14 +118,10 @@ impl Compiler<'_> {
             let name = e.as_var().map_or(UNNAMED_POINTER, |v| v.name()).to_string();
             return Ok((self.place(&home, index, kind)?, name));
         }
-        let mut pointer = self.value(e)?;
-        if e.dtype == DType::UINT32 {
-            // The address in shared memory itself.
-            let a = self.vector(pointer)?;
-            let d = self.temp(Kind::Ptr)?;
-            self.emit(Inst::SharedPointer { d, a });
-            pointer = Val::vector(Kind::Ptr, d);
-        }
+        let pointer = match e.dtype {
+            DType::UINT32 | DType::INT32 => Val::vector(Kind::Ptr, self.address_value(e)?),
+            _ => self.value(e)?,
+        };
         let zero = self.integer(Kind::I64, 0)?;
         let index = self.index_of_terms(vec![zero])?;
         let index = self.address_of_index(pointer, index, kind)?;
@@ -147,10 +143,10 @@ impl Compiler<'_> {
 
     /// `mapa`: pointer, rank, space, PTX type, dtype.
     pub(super) fn mapa(&mut self, args: &[Expr], dtype: DType) -> Result<Val> {
-        let pointer = self.value(&args[0])?;
+        let a = self.address_value(&args[0])?;
         let rank = self.value(&args[1])?;
         let rank = self.convert(rank, Kind::U32)?;
-        let (a, rank) = (self.vector(pointer)?, self.vector(rank)?);
+        let rank = self.vector(rank)?;
         let d = self.temp(Kind::U64)?;
         self.emit(Inst::Mapa { d, a, rank });
         let mapped = Val::vector(Kind::U64, d);

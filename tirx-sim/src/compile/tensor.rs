@@ -110,9 +110,7 @@ impl Compiler<'_> {
                 ),
             );
         }
-        let address = self.value(&args[pointer])?;
-        let address = self.convert(address, Kind::U64)?;
-        let address = self.vector(address)?;
+        let address = self.address_value(&args[pointer])?;
         let access = self.access(Region::Pointer, Kind::U32, 4, UNNAMED_POINTER)?;
         let temp = self.temps(Kind::U32, 4)?;
         let held = if store {

@@ -135,6 +135,8 @@ pub enum AsyncInst {
         predicate: Option<R>,
         /// Zeros are written where the predicate is 0.
         zeros: bool,
+        /// How many of the bytes are read; the others are zeros. All, where this is left out.
+        read: Option<R>,
     },
     /// `cp.async.mbarrier.arrive`.
     ArriveWhenCopied {

@@ -272,13 +272,15 @@ impl Machine<'_, '_> {
                 bytes,
                 predicate,
                 zeros,
+                read,
             } => {
                 let size = u64::from(*bytes);
                 let (mut global, mut shared) = (Vec::new(), Vec::new());
                 for lane in lanes() {
                     let on = predicate.is_none_or(|p| self.warp.v32[p as usize][lane as usize] != 0);
-                    if on {
-                        global.push((self.warp.v64[*from as usize][lane as usize], size));
+                    let read = read.map_or(size, |r| self.warp.v32[r as usize][lane as usize].into());
+                    if on && read > 0 {
+                        global.push((self.warp.v64[*from as usize][lane as usize], read));
                     }
                     if on || *zeros {
                         let to = self.offset_of(self.warp.v64[*to as usize][lane as usize]);

@@ -21,10 +21,40 @@ impl Compiler<'_> {
             "cp" if tokens.has("tile::scatter4") && call.get("global_address").is_none() => {
                 self.scatter(call)
             }
+            "cp" if tokens.has("async") && !tokens.has("bulk") => self.copy_of_a_part(call),
             "mbarrier" => self.mbarrier_mnemonic(call),
             "st" | "red" if tokens.has("async") && call.get("mbar").is_some() => self.store_to_mbarrier(call),
             _ => Ok(false),
         }
+    }
+
+    /// `cp.async` with the number of bytes that are read (`src_size`), or with a predicate by which none is (`ignore_src`);
+    /// zeros are written in place of the others. Or neither, for 16 bytes through the first-level cache.
+    fn copy_of_a_part(&mut self, call: &InstructionCall) -> Result<bool> {
+        let (Some(to), Some(from)) = (call.get("dst_mem"), call.get("src_mem")) else {
+            return Ok(false);
+        };
+        let Some(bytes) = call.get("cp_size").and_then(|size| size.as_int()) else {
+            return Ok(false);
+        };
+        let (to, from) = (self.address_value(to)?, self.address_value(from)?);
+        let read = match call.get("src_size") {
+            Some(size) => Some(self.in_vector(size, Kind::U32)?),
+            None => None,
+        };
+        let predicate = match call.get("ignore_src") {
+            Some(ignored) => Some(self.in_vector(&Expr::logical_not(ignored.clone()), Kind::I32)?),
+            None => None,
+        };
+        self.push_async(AsyncInst::Copy {
+            to,
+            from,
+            bytes: bytes as u8,
+            predicate,
+            zeros: true,
+            read,
+        })?;
+        Ok(true)
     }
 
     /// A tensor copy of four rows to global memory.

@@ -61,9 +61,20 @@ impl Machine<'_, '_> {
                 bytes,
                 predicate,
                 zeros,
+                read,
             } => {
                 for lane in lanes(mask) {
                     let on = predicate.is_none_or(|p| self.word(p, lane) != 0);
+                    let read = match read.map(|r| self.word(r, lane)) {
+                        _ if !on => 0,
+                        None => usize::from(*bytes),
+                        Some(read) if read <= u32::from(*bytes) => read as usize,
+                        Some(read) => {
+                            let message =
+                                format!("cp.async of {bytes} bytes reads {read} of them (src-size)");
+                            return Err(Trap::new(FaultKind::Asynchronous, lane, message));
+                        }
+                    };
                     if !on && !zeros {
                         continue;
                     }
@@ -80,13 +91,13 @@ impl Machine<'_, '_> {
                             message("to", self.offset_of(to)),
                         ));
                     }
-                    if on && from % u64::from(*bytes) != 0 {
+                    if read > 0 && from % u64::from(*bytes) != 0 {
                         return Err(Trap::new(FaultKind::Misaligned, lane, message("from", from)));
                     }
                     let work = Bytes {
                         to,
                         from,
-                        read: if on { *bytes as usize } else { 0 },
+                        read,
                         written: *bytes as usize,
                         mask: u16::MAX,
                     };
