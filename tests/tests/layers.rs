@@ -46,7 +46,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("tirx-sim-machine", &["tirx-source", "tirx-dtype"]),
     ("tirx-sim", &["tirx-source", "tirx-ir", "tirx-sim-machine"]),
     ("tirx-sim-driver", &["tirx-ir", "tirx-sim"]),
-    ("tirx-rt", &["tirx-bundle", "tirx-ir", "tirx-sim"]),
+    ("tirx-rt", &["tirx-bundle", "tirx-dtype", "tirx-ir", "tirx-sim"]),
     ("tirx-expect", &["tirx-core", "tirx-sim"]),
     ("tirx-build", &["tirx-bundle", "tirx-core"]),
     (

@@ -25,8 +25,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use half::{bf16, f16};
 use tirx_core::ir::{DType, IRModule, Minifloat};
+use tirx_core::ir::{bf16, f16};
 use tirx_core::script::ConstValue;
 use tirx_sim::{Exploration, Explored, LaunchOptions, host};
 

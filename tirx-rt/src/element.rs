@@ -1,8 +1,7 @@
 //! Element types of tensors.
 
-use half::{bf16, f16};
-
 use crate::float4::Float4E2m1;
+use crate::{bf16, f16};
 
 /// An element type in DLPack's encoding: code and bits; one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

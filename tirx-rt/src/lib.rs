@@ -14,7 +14,8 @@
 //! ```
 //!
 //! Nothing CUDA is needed to build; at run time the NVIDIA driver is opened where there is one. With the feature
-//! `simulator` (default) every kernel also runs on the CPU.
+//! `simulator` (default) every kernel also runs on the CPU. [`f16`] and [`bf16`] are types of this crate or, with the feature
+//! `half`, those of the crate of that name, for programs that share tensors with candle, burn or cudarc.
 //!
 //! Layers, from safe to raw: the generated functions; [`Kernel::launch`] with pointers and a launch configuration;
 //! [`KernelImage`] with the bytes.
@@ -66,6 +67,7 @@ pub use error::{Error, Result};
 pub use event::Event;
 pub use float4::Float4E2m1;
 pub use graph::Graph;
+#[cfg(feature = "half")]
 pub use half::{bf16, f16};
 pub use image::{DeviceFunction, KernelImage, LaunchConfig, ParamKind};
 pub use kernel::Kernel;
@@ -78,6 +80,8 @@ pub use simulator::{StandIn, StandInScalar};
 pub use targets::{ForTargets, KernelForTargets};
 pub use tensor::{AsTensor, AsTensorMut, Tensor, View, ViewMut};
 pub use tensor_map::{Swizzle, TensorMap, TensorMapBuilder, TensorMapCache, TensorMapSpec};
+#[cfg(not(feature = "half"))]
+pub use tirx_dtype::{bf16, f16};
 
 /// Launches a device function with device pointers, for generated code. The keyword `unsafe` is in this macro and not
 /// in the generated code, so that a crate with `#![forbid(unsafe_code)]` can include its kernels.

@@ -43,7 +43,7 @@ pub trait PlainElement: Element {}
 macro_rules! plain {
     ($($ty:ty)*) => {$(impl PlainElement for $ty {})*};
 }
-plain!(i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 half::f16 half::bf16);
+plain!(i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 crate::f16 crate::bf16);
 
 impl<T: PlainElement> Pinned<T> {
     /// `len` zeros.

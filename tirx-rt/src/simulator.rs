@@ -446,8 +446,8 @@ macro_rules! scalars {
 scalars! {
     f32: b => f32::from_bits(b as u32), v => v.to_bits() as u64;
     f64: b => f64::from_bits(b), v => v.to_bits();
-    half::f16: b => half::f16::from_bits(b as u16), v => v.to_bits() as u64;
-    half::bf16: b => half::bf16::from_bits(b as u16), v => v.to_bits() as u64;
+    crate::f16: b => crate::f16::from_bits(b as u16), v => v.to_bits() as u64;
+    crate::bf16: b => crate::bf16::from_bits(b as u16), v => v.to_bits() as u64;
     i8: b => b as i8, v => v as u8 as u64;
     i16: b => b as i16, v => v as u16 as u64;
     i32: b => b as i32, v => v as u32 as u64;

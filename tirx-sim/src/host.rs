@@ -772,8 +772,8 @@ fn bits(value: Value, dtype: DType) -> Result<u64> {
         Value::Float(v) => match (dtype.is_bfloat16(), dtype.bits) {
             (_, 64) => v.to_bits(),
             (_, 32) => u64::from((v as f32).to_bits()),
-            (true, _) => u64::from(half::bf16::from_f32(odd_f32(v)).to_bits()),
-            (false, _) => u64::from(half::f16::from_f32(odd_f32(v)).to_bits()),
+            (true, _) => u64::from(tirx_ir::bf16::from_f32(odd_f32(v)).to_bits()),
+            (false, _) => u64::from(tirx_ir::f16::from_f32(odd_f32(v)).to_bits()),
         },
         Value::Handle(_) => return Err("host code hands a descriptor to a kernel".to_string()),
     })

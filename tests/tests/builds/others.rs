@@ -18,7 +18,7 @@ edition = "2024"
 anyhow = "1"
 candle-core = "0.11.1"
 burn-tensor = { version = "0.20", default-features = false, features = ["std"] }
-tirx-rt = { path = "ROOT/tirx-rt" }
+tirx-rt = { path = "ROOT/tirx-rt", features = ["half"] }
 
 [workspace]
 "#;

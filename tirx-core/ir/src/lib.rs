@@ -69,7 +69,7 @@ pub use stmt::{
 };
 pub use tile::{BufferRegion, ExecScope, TileArg, TileCall, TileOp};
 pub use tirx_dtype::{
-    DType, ELEMENT_TYPES, ElementType, Minifloat, TypeCode, UnknownDType, odd_f32, odd_f64,
+    DType, ELEMENT_TYPES, ElementType, Minifloat, TypeCode, UnknownDType, bf16, f16, odd_f32, odd_f64,
 };
 pub use var::{IterKind, IterVar, Type, Var};
 pub use verify::{verify, verify_func};

@@ -5,8 +5,7 @@
 //! and rounds, and so does the simulator, by one rounding after each operation. For `+ - * /` and `sqrt` of
 //! float16 and bfloat16 that double rounding is exact (24 bits are at least twice 11 plus 2).
 
-use half::{bf16, f16};
-use tirx_dtype::{DType, Minifloat, TypeCode, odd_f32, odd_f64};
+use tirx_dtype::{DType, Minifloat, TypeCode, bf16, f16, odd_f32, odd_f64};
 
 /// The kind of one lane of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -56,8 +56,8 @@ pub(super) fn as_written(dtype: DType, value: f64) -> f64 {
     }
     let round = |v: f64| match (dtype.bits, dtype.is_float()) {
         (32, _) => v as f32 as f64,
-        (16, true) => half::f16::from_f32(odd_f32(v)).to_f64(),
-        (16, false) => half::bf16::from_f32(odd_f32(v)).to_f64(),
+        (16, true) => tirx_dtype::f16::from_f32(odd_f32(v)).to_f64(),
+        (16, false) => tirx_dtype::bf16::from_f32(odd_f32(v)).to_f64(),
         _ => v,
     };
     // The largest float32 keeps all its digits: its shortest decimal is above it.
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(text(DType::FLOAT32, 1e20f32 as f64), "100000000000000000000.0");
         assert_eq!(text(DType::FLOAT32, 2.7f32 as f64), "2.7000000000000002");
         assert_eq!(
-            text(DType::FLOAT16, half::f16::from_f64(0.1).to_f64()),
+            text(DType::FLOAT16, tirx_dtype::f16::from_f64(0.1).to_f64()),
             "0.10000000000000001"
         );
         assert_eq!(text(DType::FLOAT64, -1.5), "-1.5");

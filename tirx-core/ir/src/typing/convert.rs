@@ -66,7 +66,7 @@ pub fn float_constant(dtype: DType, value: f64, span: Span) -> Result<Expr> {
 fn rounds_to_finite(dtype: DType, value: f64) -> bool {
     match dtype.code {
         TypeCode::Float if dtype.bits == 32 => (value as f32).is_finite(),
-        TypeCode::BFloat => half::bf16::from_f64(value).is_finite(),
+        TypeCode::BFloat => tirx_dtype::bf16::from_f64(value).is_finite(),
         _ => false,
     }
 }

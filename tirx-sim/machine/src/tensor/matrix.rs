@@ -92,7 +92,7 @@ impl Accumulator {
         match self {
             Accumulator::F32 => (product + f32::from_bits(before)).to_bits(),
             Accumulator::F16 => {
-                let before = half::f16::from_bits(before as u16).to_f32();
+                let before = tirx_dtype::f16::from_bits(before as u16).to_f32();
                 round_f16(product + before).into()
             }
             Accumulator::I32 { saturate: false } => (product as i32).wrapping_add(before as i32) as u32,

@@ -135,10 +135,12 @@ impl Mma {
     /// C and D may have formats of their own (float16 and float32).
     fn sum(&self, product: f32, before: u32) -> u32 {
         let before = match (self.c, self.d) {
-            (Accumulator::F16, Accumulator::F32) => half::f16::from_bits(before as u16).to_f32().to_bits(),
+            (Accumulator::F16, Accumulator::F32) => {
+                tirx_dtype::f16::from_bits(before as u16).to_f32().to_bits()
+            }
             (Accumulator::F32, Accumulator::F16) => {
                 let sum = product + f32::from_bits(before);
-                return half::f16::from_f32(sum).to_bits().into();
+                return tirx_dtype::f16::from_f32(sum).to_bits().into();
             }
             _ => before,
         };
