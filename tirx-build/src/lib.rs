@@ -102,6 +102,7 @@ mod c_api;
 mod claim;
 pub mod compile;
 mod declare;
+mod document;
 mod environment;
 mod error;
 

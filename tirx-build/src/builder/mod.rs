@@ -302,7 +302,7 @@ impl Builder {
             .manifest
             .file_name()
             .map(|n| n.to_string_lossy().into_owned());
-        let generated = generate::file(manifest_name.as_deref().unwrap_or("kernels.toml"), &kernels)?;
+        let generated = generate::file(manifest_name.as_deref().unwrap_or("kernels.toml"), &kernels);
         claim.write(|| {
             write_outputs(&kernels, &folder)?;
             nvcc::write_if_changed(&out_dir.join("tirx_kernels.rs"), generated.as_bytes())?;

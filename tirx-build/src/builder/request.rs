@@ -8,9 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde::{Deserialize, Serialize};
-
 use super::{Builder, BundleAction, BundleReport, BundledKernel};
+use crate::document::{self, Fields, FromTable, Mistake, Record, quoted, quoted_list};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 
@@ -33,7 +32,6 @@ pub struct BundleRequest {
 }
 
 /// A request as a file.
-#[derive(Serialize, Deserialize)]
 struct File {
     /// The package's folder and the manifest's path, which need not exist.
     package: PathBuf,
@@ -46,7 +44,6 @@ struct File {
 }
 
 /// An answer as a file.
-#[derive(Serialize, Deserialize)]
 struct Answer {
     error: Option<String>,
     path: PathBuf,
@@ -54,11 +51,96 @@ struct Answer {
     kernels: Vec<AnswerKernel>,
 }
 
-#[derive(Serialize, Deserialize)]
 struct AnswerKernel {
     name: String,
     packed: usize,
     images: Vec<(String, usize)>,
+}
+
+impl File {
+    /// `None` where a path is no Unicode, which TOML cannot hold.
+    fn text(&self) -> Option<String> {
+        let mut lines = vec![
+            format!("package = {}", quoted(self.package.to_str()?)),
+            format!("manifest = {}", quoted(self.manifest.to_str()?)),
+            format!("action = {}", quoted(&self.action)),
+        ];
+        if let Some(path) = &self.path {
+            lines.push(format!("path = {}", quoted(path.to_str()?)));
+        }
+        lines.push(format!("single = {}", self.single));
+        lines.push(format!("targets = {}", quoted_list(&self.targets)));
+        lines.push(format!("license = {}\n", quoted(&self.license)));
+        Some(lines.join("\n"))
+    }
+}
+
+impl FromTable for File {
+    const KEYS: &'static [&'static str] = &[
+        "package", "manifest", "action", "path", "single", "targets", "license",
+    ];
+
+    fn from_table(fields: &Fields<'_, '_>) -> std::result::Result<File, Mistake> {
+        Ok(File {
+            package: fields.required("package")?,
+            manifest: fields.required("manifest")?,
+            action: fields.required("action")?,
+            path: fields.optional("path")?,
+            single: fields.required("single")?,
+            targets: fields.required("targets")?,
+            license: fields.required("license")?,
+        })
+    }
+}
+
+impl Answer {
+    /// `None` where a path is no Unicode, which TOML cannot hold.
+    fn text(&self) -> Option<String> {
+        let mut lines: Vec<String> = self
+            .error
+            .iter()
+            .map(|error| format!("error = {}", quoted(error)))
+            .collect();
+        lines.push(format!("path = {}", quoted(self.path.to_str()?)));
+        lines.push(format!("nvcc = {}", quoted(&self.nvcc)));
+        for kernel in &self.kernels {
+            let image = |(target, bytes): &(String, usize)| format!("[{}, {bytes}]", quoted(target));
+            let images: Vec<String> = kernel.images.iter().map(image).collect();
+            lines.push(format!(
+                "[[kernels]]\nname = {}\npacked = {}\nimages = [{}]",
+                quoted(&kernel.name),
+                kernel.packed,
+                images.join(", ")
+            ));
+        }
+        Some(lines.join("\n") + "\n")
+    }
+}
+
+impl FromTable for Answer {
+    const KEYS: &'static [&'static str] = &["error", "path", "nvcc", "kernels"];
+
+    fn from_table(fields: &Fields<'_, '_>) -> std::result::Result<Answer, Mistake> {
+        let kernels: Vec<Record<AnswerKernel>> = fields.or_default("kernels")?;
+        Ok(Answer {
+            error: fields.optional("error")?,
+            path: fields.required("path")?,
+            nvcc: fields.required("nvcc")?,
+            kernels: kernels.into_iter().map(|kernel| kernel.0).collect(),
+        })
+    }
+}
+
+impl FromTable for AnswerKernel {
+    const KEYS: &'static [&'static str] = &["name", "packed", "images"];
+
+    fn from_table(fields: &Fields<'_, '_>) -> std::result::Result<AnswerKernel, Mistake> {
+        Ok(AnswerKernel {
+            name: fields.required("name")?,
+            packed: fields.required("packed")?,
+            images: fields.required("images")?,
+        })
+    }
 }
 
 const ACTIONS: [(&str, BundleAction); 3] = [
@@ -71,10 +153,9 @@ const ACTIONS: [(&str, BundleAction); 3] = [
 /// [`Kernel`](crate::Kernel)'s functions.
 pub fn build_script_declares_kernels(package: &Path) -> bool {
     let cargo = fs::read_to_string(package.join("Cargo.toml")).unwrap_or_default();
-    let cargo: toml::Table = cargo.parse().unwrap_or_default();
-    let named = cargo
-        .get("package")
-        .and_then(|package| package.get("build")?.as_str());
+    let cargo = document::parse(&cargo).ok();
+    let of_package = cargo.as_ref().and_then(|cargo| cargo.get_ref().get("package"));
+    let named = of_package.and_then(|package| package.get_ref().get("build")?.get_ref().as_str());
     let text = fs::read_to_string(package.join(named.unwrap_or("build.rs"))).unwrap_or_default();
     let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     let code: String = code.flat_map(str::split_whitespace).collect();
@@ -104,8 +185,12 @@ pub fn bundle_by_build_script(
         targets: request.targets.clone(),
         license: request.license.clone(),
     };
-    let text = toml::to_string(&file)
-        .map_err(|error| Error::new(format_args!("a path that is no Unicode: {error}")))?;
+    let text = file.text().ok_or_else(|| {
+        Error::new(format_args!(
+            "the package's path `{}` is no Unicode",
+            package.display()
+        ))
+    })?;
     // A new name each time, so that Cargo runs the build script.
     let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanoseconds = time.map_or(0, |time| time.as_nanos());
@@ -141,7 +226,7 @@ fn ask(file: &File, place: &Path) -> Result<Answer> {
         .output()
         .map_err(|error| Error::new(format_args!("`{}` cannot be run: {error}", cargo.display())))?;
     if let Ok(text) = fs::read_to_string(answer_of(place)) {
-        return toml::from_str(&text)
+        return document::read(&text)
             .map_err(|error| Error::new(format_args!("the build script's answer is damaged: {error}")));
     }
     if !output.status.success() {
@@ -177,7 +262,7 @@ impl Builder {
             return Ok(None);
         };
         let text = fs::read_to_string(&place).map_err(|e| Error::io("read", &place, &e))?;
-        let file: File = toml::from_str(&text)
+        let file: File = document::read(&text)
             .map_err(|error| Error::new(format_args!("{VARIABLE} names no request: {error}")))?;
         // Dependencies build their kernels as usual.
         let package = environment.path_peek("CARGO_MANIFEST_DIR").unwrap_or_default();
@@ -208,8 +293,12 @@ impl Builder {
                 kernels: Vec::new(),
             },
         };
-        let text =
-            toml::to_string(&answer).unwrap_or_else(|error| format!("error = {:?}", error.to_string()));
+        let text = answer.text().ok_or_else(|| {
+            Error::new(format_args!(
+                "the bundle's path `{}` is no Unicode",
+                answer.path.display()
+            ))
+        })?;
         let answer = answer_of(&place);
         fs::write(&answer, text).map_err(|e| Error::io("write", &answer, &e))?;
         result?;

@@ -2,14 +2,13 @@
 
 use std::fmt::Write;
 
-use serde::Deserialize;
+use crate::document::{self, Fields, FromTable, Mistake, Record, quoted, quoted_list};
 
 /// The version of the format that this compiler writes and reads.
 pub const VERSION: u32 = 1;
 
 /// A lock file.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lock {
     /// The file's format version.
     pub version: u32,
@@ -18,13 +17,11 @@ pub struct Lock {
     /// Release and build of nvcc.
     pub nvcc: String,
     /// The kernels, in the manifest's order.
-    #[serde(default, rename = "kernel")]
     pub kernels: Vec<Locked>,
 }
 
 /// A kernel of a lock file. Hashes are SHA-256 in hexadecimal.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Locked {
     /// Its path in Rust: `add::n256`.
     pub name: String,
@@ -46,6 +43,48 @@ pub struct Locked {
     pub images: String,
 }
 
+impl FromTable for Lock {
+    const KEYS: &'static [&'static str] = &["version", "tirx", "nvcc", "kernel"];
+
+    fn from_table(fields: &Fields<'_, '_>) -> Result<Lock, Mistake> {
+        let kernels: Vec<Record<Locked>> = fields.or_default("kernel")?;
+        Ok(Lock {
+            version: fields.required("version")?,
+            tirx: fields.required("tirx")?,
+            nvcc: fields.required("nvcc")?,
+            kernels: kernels.into_iter().map(|kernel| kernel.0).collect(),
+        })
+    }
+}
+
+impl FromTable for Locked {
+    const KEYS: &'static [&'static str] = &[
+        "name",
+        "file",
+        "hash",
+        "cuda",
+        "ir",
+        "signature",
+        "flags",
+        "targets",
+        "images",
+    ];
+
+    fn from_table(fields: &Fields<'_, '_>) -> Result<Locked, Mistake> {
+        Ok(Locked {
+            name: fields.required("name")?,
+            file: fields.required("file")?,
+            hash: fields.required("hash")?,
+            cuda: fields.required("cuda")?,
+            ir: fields.required("ir")?,
+            signature: fields.required("signature")?,
+            flags: fields.required("flags")?,
+            targets: fields.required("targets")?,
+            images: fields.required("images")?,
+        })
+    }
+}
+
 /// Why a text is not a lock file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unreadable {
@@ -61,11 +100,6 @@ const LONGEST: usize = 64 << 20;
 impl Lock {
     /// The file's text.
     pub fn text(&self) -> String {
-        let quoted = |text: &str| toml::Value::String(text.to_string()).to_string();
-        let list = |items: &[String]| {
-            let items: Vec<String> = items.iter().map(|item| quoted(item)).collect();
-            format!("[{}]", items.join(", "))
-        };
         let mut text =
             String::from("# Written by `cargo tirx bundle`, read by builds. Commit it with the bundle.\n");
         let _ = writeln!(text, "version = {}", self.version);
@@ -80,8 +114,8 @@ impl Lock {
                 ("cuda", quoted(&kernel.cuda)),
                 ("ir", quoted(&kernel.ir)),
                 ("signature", quoted(&kernel.signature)),
-                ("flags", list(&kernel.flags)),
-                ("targets", list(&kernel.targets)),
+                ("flags", quoted_list(&kernel.flags)),
+                ("targets", quoted_list(&kernel.targets)),
                 ("images", quoted(&kernel.images)),
             ] {
                 let _ = writeln!(text, "{key} = {value}");
@@ -92,24 +126,20 @@ impl Lock {
 
     /// Reads a file's bytes.
     pub fn read(bytes: &[u8]) -> Result<Lock, Unreadable> {
-        #[derive(Deserialize)]
-        struct Head {
-            version: u32,
-        }
         let damaged = |reason: &str| Unreadable::Damaged(reason.to_string());
         if bytes.len() > LONGEST {
             return Err(damaged("it is longer than any lock file"));
         }
         let text = std::str::from_utf8(bytes).map_err(|_| damaged("it is no UTF-8"))?;
-        let first = |error: toml::de::Error| {
-            Unreadable::Damaged(error.message().lines().next().unwrap_or("").to_string())
-        };
         // Another format has other keys, so the version is checked first.
-        let head: Head = toml::from_str(text).map_err(first)?;
-        if head.version != VERSION {
-            return Err(Unreadable::Version(head.version));
+        let first = |mistake: Mistake| Unreadable::Damaged(mistake.to_string());
+        let table = document::parse(text).map_err(first)?;
+        let head = Fields::open(table.get_ref(), table.span());
+        let version = head.required("version").map_err(first)?;
+        if version != VERSION {
+            return Err(Unreadable::Version(version));
         }
-        toml::from_str(text).map_err(first)
+        document::read(text).map_err(first)
     }
 }
 

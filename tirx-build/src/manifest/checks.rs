@@ -1,6 +1,7 @@
 //! Checks of names, targets, releases and flags in a manifest.
 
 use tirx_core::codegen::rust::is_keyword;
+use tirx_core::script::Release;
 use tirx_core::source::Span;
 use toml::Spanned;
 
@@ -132,6 +133,22 @@ impl Reader {
 
     pub(super) fn ptx(&mut self, ptx: &Spanned<String>) -> Option<Architecture> {
         self.architecture(ptx, Architecture::from_compute, "compute_90")
+    }
+
+    pub(super) fn release(&mut self, release: &Spanned<String>) -> Option<Release> {
+        match release.get_ref().as_str() {
+            "0.26" => Some(Release::V26),
+            "0.27" => Some(Release::V27),
+            other => {
+                let span = self.span(release);
+                self.error(
+                    span,
+                    format!("`{other}` is no release of TVM whose language is known"),
+                    "write `tvm = \"0.26\"` or `tvm = \"0.27\"`",
+                );
+                None
+            }
+        }
     }
 
     pub(super) fn pin(&mut self, pin: &Spanned<String>) -> Option<Pin> {

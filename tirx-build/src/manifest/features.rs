@@ -8,6 +8,7 @@ use tirx_core::diagnostic::{Diagnostic, Diagnostics};
 use tirx_core::suggest;
 
 use super::Manifest;
+use crate::document;
 use crate::error::Error;
 
 impl Manifest {
@@ -58,23 +59,29 @@ impl Manifest {
 /// `dep:`. `None` where there is no package.
 fn declared(folder: &Path) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(folder.join("Cargo.toml")).ok()?;
-    let cargo: toml::Table = text.parse().ok()?;
+    let document = document::parse(&text).ok()?;
+    let cargo = document.get_ref();
     cargo.get("package")?;
-    let features = cargo.get("features").and_then(|f| f.as_table());
-    let mut known: Vec<String> = features.into_iter().flat_map(|f| f.keys().cloned()).collect();
+    let table = |key: &str| cargo.get(key).and_then(|value| value.get_ref().as_table());
+    let features = table("features");
+    let mut known: Vec<String> = features
+        .into_iter()
+        .flat_map(|f| f.keys())
+        .map(|name| name.get_ref().to_string())
+        .collect();
     let named: Vec<&str> = features
         .into_iter()
         .flat_map(|f| f.values())
-        .filter_map(|list| list.as_array())
-        .flatten()
-        .filter_map(|item| item.as_str()?.strip_prefix("dep:"))
+        .filter_map(|list| list.get_ref().as_array())
+        .flat_map(|list| list.iter())
+        .filter_map(|item| item.get_ref().as_str()?.strip_prefix("dep:"))
         .collect();
-    let dependencies =
-        ["dependencies", "build-dependencies"].map(|key| cargo.get(key).and_then(|d| d.as_table()));
+    let dependencies = ["dependencies", "build-dependencies"].map(table);
     for (name, dependency) in dependencies.into_iter().flatten().flatten() {
-        let optional = dependency.get("optional").and_then(|o| o.as_bool()) == Some(true);
-        if optional && !named.contains(&name.as_str()) {
-            known.push(name.clone());
+        let optional = dependency.get_ref().get("optional");
+        let optional = optional.and_then(|o| o.get_ref().as_bool()) == Some(true);
+        if optional && !named.contains(&name.get_ref().as_ref()) {
+            known.push(name.get_ref().to_string());
         }
     }
     Some(known)

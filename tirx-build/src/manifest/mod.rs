@@ -5,8 +5,8 @@
 //! | file | question |
 //! |---|---|
 //! | `keys` | which keys are there, and what do they mean? |
-//! | `raw` | what does TOML's reader take a manifest for? |
-//! | `forms` | what is said where it takes it for nothing? |
+//! | `raw` | which types have the values of its keys? |
+//! | `forms` | what is said where they have others? |
 //! | `read` | what is a manifest, once its values are checked? |
 //! | `checks` | which names, targets, releases and flags are there? |
 //! | `values` | which specializations does a kernel have? |
@@ -30,6 +30,7 @@ use tirx_core::ir::PrimFunc;
 use tirx_core::script::{ConstValue, Release};
 use tirx_core::source::{SourceMap, Span};
 
+use crate::document;
 use crate::error::Error;
 use crate::nvcc::NvccOptions;
 use crate::target::Targets;
@@ -112,8 +113,8 @@ impl Manifest {
     pub fn parse(name: &str, text: &str) -> Result<Manifest, Error> {
         let mut sources = SourceMap::new();
         let file = sources.add(name, text);
-        let raw: RawManifest = toml::from_str(text)
-            .map_err(|e| Error::from_diagnostic(&forms::syntax_error(file, &e, text), &sources))?;
+        let raw: RawManifest = document::read(text)
+            .map_err(|mistake| Error::from_diagnostic(&forms::diagnostic(file, &mistake, text), &sources))?;
         let mut reader = Reader {
             file,
             errors: Vec::new(),

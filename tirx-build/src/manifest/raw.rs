@@ -1,93 +1,86 @@
-//! The manifest as serde reads it: keys and types of values; the values are checked later.
+//! The manifest as it is written: keys and types of values; the values are checked later.
 
-use serde::Deserialize;
-use tirx_core::script::Release;
 use toml::Spanned;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawManifest {
-    #[serde(default)]
-    pub(super) defaults: RawDefaults,
-    #[serde(default)]
-    pub(super) toolchain: RawToolchain,
-    #[serde(default)]
-    pub(super) bundle: RawBundle,
-    #[serde(default)]
-    pub(super) kernel: Vec<Spanned<RawKernel>>,
-}
+use super::values::Values;
+use crate::document::{Fields, FromTable, Mistake, Record};
 
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawBundle {
-    pub(super) path: Option<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct RawDefaults {
-    pub(super) targets: Option<Vec<Spanned<String>>>,
-    pub(super) ptx: Option<Spanned<String>>,
-    pub(super) require: Option<bool>,
-    pub(super) flags: Option<Vec<Spanned<String>>>,
-    pub(super) fast_math: Option<bool>,
-    pub(super) max_registers: Option<Spanned<u32>>,
-    pub(super) lineinfo: Option<bool>,
-    pub(super) debug: Option<bool>,
-    pub(super) allow_spills: Option<bool>,
-    pub(super) max_spills: Option<u32>,
-    pub(super) min_occupancy: Option<Spanned<u32>>,
-    pub(super) multiprocessors: Option<u32>,
-    pub(super) tvm: Option<RawRelease>,
-}
-
-/// A release of TVM.
-#[derive(Clone, Copy, Deserialize)]
-pub(super) enum RawRelease {
-    #[serde(rename = "0.26")]
-    V26,
-    #[serde(rename = "0.27")]
-    V27,
-}
-
-impl From<RawRelease> for Release {
-    fn from(release: RawRelease) -> Release {
-        match release {
-            RawRelease::V26 => Release::V26,
-            RawRelease::V27 => Release::V27,
+/// Structs of a table's keys, from one list of keys and fields.
+macro_rules! tables {
+    ($($(#[$meta:meta])* $name:ident { $($field:ident: $key:literal $read:ident $ty:ty,)* })*) => {$(
+        $(#[$meta])*
+        pub(super) struct $name {
+            $(pub(super) $field: $ty,)*
         }
+
+        impl FromTable for $name {
+            const KEYS: &'static [&'static str] = &[$($key),*];
+
+            fn from_table(fields: &Fields<'_, '_>) -> Result<$name, Mistake> {
+                Ok($name {
+                    $($field: fields.$read($key)?,)*
+                })
+            }
+        }
+    )*};
+}
+
+tables! {
+    RawManifest {
+        defaults: "defaults" or_default Record<RawDefaults>,
+        toolchain: "toolchain" or_default Record<RawToolchain>,
+        bundle: "bundle" or_default Record<RawBundle>,
+        kernel: "kernel" or_default Vec<Spanned<Record<RawKernel>>>,
     }
-}
 
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct RawToolchain {
-    pub(super) cuda: Option<Spanned<String>>,
-    #[serde(default)]
-    pub(super) auto_install: bool,
-}
+    #[derive(Default)]
+    RawBundle {
+        path: "path" optional Option<String>,
+    }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct RawKernel {
-    pub(super) name: Spanned<String>,
-    pub(super) source: Option<Spanned<String>>,
-    pub(super) script: Option<Spanned<String>>,
-    pub(super) entry: Option<Spanned<String>>,
-    pub(super) specialize: Option<Spanned<Vec<Spanned<toml::Table>>>>,
-    pub(super) specialize_grid: Option<Spanned<toml::Table>>,
-    pub(super) targets: Option<Vec<Spanned<String>>>,
-    pub(super) ptx: Option<Spanned<String>>,
-    pub(super) require: Option<bool>,
-    pub(super) feature: Option<String>,
-    pub(super) flags: Option<Vec<Spanned<String>>>,
-    pub(super) fast_math: Option<bool>,
-    pub(super) max_registers: Option<Spanned<u32>>,
-    pub(super) lineinfo: Option<bool>,
-    pub(super) debug: Option<bool>,
-    pub(super) allow_spills: Option<bool>,
-    pub(super) max_spills: Option<u32>,
-    pub(super) min_occupancy: Option<Spanned<u32>>,
-    pub(super) multiprocessors: Option<u32>,
-    pub(super) tvm: Option<RawRelease>,
+    #[derive(Default)]
+    RawDefaults {
+        targets: "targets" optional Option<Vec<Spanned<String>>>,
+        ptx: "ptx" optional Option<Spanned<String>>,
+        require: "require" optional Option<bool>,
+        flags: "flags" optional Option<Vec<Spanned<String>>>,
+        fast_math: "fast-math" optional Option<bool>,
+        max_registers: "max-registers" optional Option<Spanned<u32>>,
+        lineinfo: "lineinfo" optional Option<bool>,
+        debug: "debug" optional Option<bool>,
+        allow_spills: "allow-spills" optional Option<bool>,
+        max_spills: "max-spills" optional Option<u32>,
+        min_occupancy: "min-occupancy" optional Option<Spanned<u32>>,
+        multiprocessors: "multiprocessors" optional Option<u32>,
+        tvm: "tvm" optional Option<Spanned<String>>,
+    }
+
+    #[derive(Default)]
+    RawToolchain {
+        cuda: "cuda" optional Option<Spanned<String>>,
+        auto_install: "auto-install" or_default bool,
+    }
+
+    RawKernel {
+        name: "name" required Spanned<String>,
+        source: "source" optional Option<Spanned<String>>,
+        script: "script" optional Option<Spanned<String>>,
+        entry: "entry" optional Option<Spanned<String>>,
+        specialize: "specialize" optional Option<Spanned<Vec<Spanned<Values>>>>,
+        specialize_grid: "specialize-grid" optional Option<Spanned<Values>>,
+        targets: "targets" optional Option<Vec<Spanned<String>>>,
+        ptx: "ptx" optional Option<Spanned<String>>,
+        require: "require" optional Option<bool>,
+        feature: "feature" optional Option<String>,
+        flags: "flags" optional Option<Vec<Spanned<String>>>,
+        fast_math: "fast-math" optional Option<bool>,
+        max_registers: "max-registers" optional Option<Spanned<u32>>,
+        lineinfo: "lineinfo" optional Option<bool>,
+        debug: "debug" optional Option<bool>,
+        allow_spills: "allow-spills" optional Option<bool>,
+        max_spills: "max-spills" optional Option<u32>,
+        min_occupancy: "min-occupancy" optional Option<Spanned<u32>>,
+        multiprocessors: "multiprocessors" optional Option<u32>,
+        tvm: "tvm" optional Option<Spanned<String>>,
+    }
 }

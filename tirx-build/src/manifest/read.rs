@@ -28,11 +28,13 @@ impl Reader {
     }
 
     pub(super) fn manifest(&mut self, raw: RawManifest) -> Manifest {
+        let (defaults, bundle) = (raw.defaults.0, raw.bundle.0);
+        let raw_toolchain = raw.toolchain.0;
         let toolchain = Toolchain {
-            cuda: raw.toolchain.cuda.as_ref().and_then(|pin| self.pin(pin)),
-            auto_install: raw.toolchain.auto_install,
+            cuda: raw_toolchain.cuda.as_ref().and_then(|pin| self.pin(pin)),
+            auto_install: raw_toolchain.auto_install,
         };
-        if toolchain.auto_install && raw.toolchain.cuda.is_none() {
+        if toolchain.auto_install && raw_toolchain.cuda.is_none() {
             let error = Diagnostic::new(
                 Span::new(self.file, 0, 0),
                 "`auto-install` needs to know which release",
@@ -40,19 +42,19 @@ impl Reader {
             .help("add `cuda = \"13.0\"` to [toolchain]");
             self.errors.push(error);
         }
-        let default_targets = raw.defaults.targets.as_deref().map(|t| self.native(t));
-        let default_ptx = raw.defaults.ptx.as_ref().and_then(|p| self.ptx(p));
-        if let Some(flags) = &raw.defaults.flags {
+        let default_targets = defaults.targets.as_deref().map(|t| self.native(t));
+        let default_tvm = defaults.tvm.as_ref().and_then(|tvm| self.release(tvm));
+        let default_ptx = defaults.ptx.as_ref().and_then(|p| self.ptx(p));
+        if let Some(flags) = &defaults.flags {
             self.check_flags(flags);
         }
-        if let Some(registers) = &raw.defaults.max_registers {
+        if let Some(registers) = &defaults.max_registers {
             self.check_registers(registers);
         }
-        if let Some(percent) = &raw.defaults.min_occupancy {
+        if let Some(percent) = &defaults.min_occupancy {
             self.check_occupancy(percent);
         }
-        let pin_span = raw
-            .toolchain
+        let pin_span = raw_toolchain
             .cuda
             .as_ref()
             .map_or(Span::NONE, |pin| self.span(pin));
@@ -60,7 +62,7 @@ impl Reader {
         let mut kernels = Vec::new();
         for kernel in raw.kernel {
             let header = self.span(&kernel);
-            let kernel = kernel.into_inner();
+            let kernel = kernel.into_inner().0;
             let name_span = self.span(&kernel.name);
             let name = kernel.name.get_ref().clone();
             self.check_name(&name, name_span);
@@ -113,8 +115,8 @@ impl Reader {
                 Some(ptx) => self.ptx(ptx),
                 None => default_ptx.clone(),
             };
-            let named = kernel.targets.as_ref().or(raw.defaults.targets.as_ref());
-            if named.is_none_or(Vec::is_empty) && kernel.ptx.is_none() && raw.defaults.ptx.is_none() {
+            let named = kernel.targets.as_ref().or(defaults.targets.as_ref());
+            if named.is_none_or(Vec::is_empty) && kernel.ptx.is_none() && defaults.ptx.is_none() {
                 self.error(
                     name_span,
                     format!("kernel `{name}` names no targets"),
@@ -133,7 +135,6 @@ impl Reader {
             let values = |flags: &Vec<Spanned<String>>| -> Vec<String> {
                 flags.iter().map(|flag| flag.get_ref().clone()).collect()
             };
-            let defaults = &raw.defaults;
             let options = NvccOptions {
                 flags: kernel
                     .flags
@@ -170,9 +171,9 @@ impl Reader {
                 specialize,
                 targets: Targets { native, ptx },
                 native_span,
-                require: kernel.require.or(raw.defaults.require).unwrap_or(false),
-                multiprocessors: kernel.multiprocessors.or(raw.defaults.multiprocessors),
-                tvm: kernel.tvm.or(raw.defaults.tvm).map(Into::into),
+                require: kernel.require.or(defaults.require).unwrap_or(false),
+                multiprocessors: kernel.multiprocessors.or(defaults.multiprocessors),
+                tvm: kernel.tvm.as_ref().map_or(default_tvm, |tvm| self.release(tvm)),
                 feature: kernel.feature,
                 options,
                 source_span,
@@ -186,7 +187,7 @@ impl Reader {
                 ptx: default_ptx,
             },
             toolchain,
-            bundle: raw.bundle.path,
+            bundle: bundle.path,
             pin_span,
             sources: SourceMap::new(),
         }

@@ -6,14 +6,33 @@ use tirx_core::diagnostic::Diagnostic;
 use tirx_core::script::ConstValue;
 use tirx_core::source::Span;
 use toml::Spanned;
+use toml::de::DeValue;
 
 use super::read::Reader;
+use crate::document::{FromToml, Wrong, integer, wrong};
+
+/// A table of values for compile-time parameters; `None` for a value that cannot be one.
+pub(super) struct Values(BTreeMap<String, Option<ConstValue>>);
+
+impl FromToml for Values {
+    const WORDS: (&'static str, &'static str) = ("a table", "tables");
+
+    fn from_toml(value: &Spanned<DeValue<'_>>) -> Result<Values, Wrong> {
+        let DeValue::Table(table) = value.get_ref() else {
+            return wrong(value);
+        };
+        let values = table
+            .iter()
+            .map(|(name, value)| (name.get_ref().to_string(), const_value(value)));
+        Ok(Values(values.collect()))
+    }
+}
 
 impl Reader {
     pub(super) fn specializations(
         &mut self,
         kernel: &str,
-        raw: Option<Spanned<Vec<Spanned<toml::Table>>>>,
+        raw: Option<Spanned<Vec<Spanned<Values>>>>,
         header: Span,
     ) -> (Vec<BTreeMap<String, ConstValue>>, Vec<Span>) {
         let Some(raw) = raw else {
@@ -32,8 +51,8 @@ impl Reader {
         for table in raw.into_inner() {
             let span = self.span(&table);
             let mut values = BTreeMap::new();
-            for (key, value) in table.into_inner() {
-                match const_value(&value) {
+            for (key, value) in table.into_inner().0 {
+                match value {
                     Some(value) => {
                         values.insert(key, value);
                     }
@@ -60,7 +79,7 @@ impl Reader {
     pub(super) fn grid(
         &mut self,
         kernel: &str,
-        grid: Spanned<toml::Table>,
+        grid: Spanned<Values>,
         all: &mut Vec<BTreeMap<String, ConstValue>>,
         spans: &mut Vec<Span>,
     ) {
@@ -68,10 +87,10 @@ impl Reader {
         const MOST: usize = 4096;
         let span = self.span(&grid);
         let mut combinations: Vec<BTreeMap<String, ConstValue>> = vec![BTreeMap::new()];
-        for (name, values) in grid.into_inner() {
-            let items = match &values {
-                toml::Value::Array(items) if !items.is_empty() => items.clone(),
-                _ => {
+        for (name, values) in grid.into_inner().0 {
+            let items = match values {
+                Some(ConstValue::List(items)) if !items.is_empty() => items,
+                Some(_) => {
                     self.error(
                         span,
                         format!("`{name}` of `specialize-grid` is no list of values"),
@@ -79,14 +98,14 @@ impl Reader {
                     );
                     return;
                 }
-            };
-            let Some(items) = items.iter().map(const_value).collect::<Option<Vec<_>>>() else {
-                self.error(
-                    span,
-                    format!("`{name}` cannot be a compile-time value"),
-                    "use an integer, a number, a bool, a string, or a list or a table of these",
-                );
-                return;
+                None => {
+                    self.error(
+                        span,
+                        format!("`{name}` cannot be a compile-time value"),
+                        "use an integer, a number, a bool, a string, or a list or a table of these",
+                    );
+                    return;
+                }
             };
             if combinations.len() * items.len() > MOST {
                 self.error(
@@ -120,17 +139,19 @@ impl Reader {
     }
 }
 
-fn const_value(value: &toml::Value) -> Option<ConstValue> {
-    Some(match value {
-        toml::Value::String(s) => ConstValue::Str(s.clone()),
-        toml::Value::Integer(i) => ConstValue::Int(i128::from(*i)),
-        toml::Value::Float(f) => ConstValue::Float(*f),
-        toml::Value::Boolean(b) => ConstValue::Bool(*b),
-        toml::Value::Array(items) => ConstValue::List(items.iter().map(const_value).collect::<Option<_>>()?),
-        toml::Value::Table(table) => {
-            let item = |(name, value): (&String, &toml::Value)| Some((name.clone(), const_value(value)?));
-            ConstValue::Dict(table.iter().map(item).collect::<Option<_>>()?)
-        }
-        toml::Value::Datetime(_) => return None,
+fn const_value(value: &Spanned<DeValue<'_>>) -> Option<ConstValue> {
+    Some(match value.get_ref() {
+        DeValue::String(text) => ConstValue::Str(text.to_string()),
+        DeValue::Integer(_) => ConstValue::Int(integer(value.get_ref())?.into()),
+        DeValue::Float(number) => ConstValue::Float(number.as_str().parse().ok()?),
+        DeValue::Boolean(truth) => ConstValue::Bool(*truth),
+        DeValue::Array(items) => ConstValue::List(items.iter().map(const_value).collect::<Option<_>>()?),
+        DeValue::Table(table) => ConstValue::Dict(
+            table
+                .iter()
+                .map(|(name, value)| Some((name.get_ref().to_string(), const_value(value)?)))
+                .collect::<Option<_>>()?,
+        ),
+        DeValue::Datetime(_) => return None,
     })
 }

@@ -241,7 +241,7 @@ fn a_damaged_bundle_is_refused_whatever_else_there_is() {
     );
     check(
         &|package| package.edit("kernels.bundle/kernels.lock", "tirx = ", "tir = "),
-        "kernels.bundle` is damaged: unknown field `tir`",
+        "kernels.bundle` is damaged: unknown key `tir`",
     );
     check(
         &|package| {
