@@ -1,15 +1,15 @@
 //! Hashes over several parts.
 
-use sha2::{Digest, Sha256};
+use tirx_bundle::Sha256;
 
 /// SHA-256 over parts, each with its length, so that different lists of parts have different inputs.
 pub(crate) fn digest<P: AsRef<[u8]>>(parts: &[P]) -> [u8; 32] {
-    let mut hasher = Sha256::new();
+    let mut hasher = Sha256::default();
     for part in parts {
-        hasher.update((part.as_ref().len() as u64).to_le_bytes());
-        hasher.update(part);
+        hasher.update(&(part.as_ref().len() as u64).to_le_bytes());
+        hasher.update(part.as_ref());
     }
-    hasher.finalize().into()
+    hasher.finish()
 }
 
 /// Bytes in hexadecimal.
