@@ -210,3 +210,41 @@ def split_barrier_one_block(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int
     if rank == 0:
         T.ptx.barrier.cluster.arrive("relaxed")
         T.ptx.barrier.cluster.wait()
+
+
+# Rank 1 changes its tile and fences that, and tells rank 0 at the scope of the block; what rank 0 then copies may write over it.
+# sim: multicast_over_fenced
+#   A: float32[64] = i
+#   B: float32[2x64] = 0 -> j
+#   seeds: 6
+@T.prim_func
+def multicast_over_fenced(A: T.Buffer((64,), "float32"), B: T.Buffer((2, 64), "float32")):
+    T.device_entry()
+    bx = T.cta_id([2])
+    rank = T.cta_id_in_cluster([2])
+    tx = T.thread_id([64])
+    S = T.alloc_shared((64,), "float32", align=128)
+    full = T.alloc_shared((1,), "uint64")
+    changed = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(full.ptr_to([0]), 1)
+        T.ptx.mbarrier.init(changed.ptr_to([0]), 64)
+        T.ptx.fence.mbarrier_init()
+    T.cuda.cluster_sync()
+    if tx == 0:
+        T.ptx.mbarrier.arrive.expect_tx(full.ptr_to([0]), 256)
+    if rank == 1:
+        S[tx] = T.float32(0)
+        T.ptx.fence.proxy_async("shared::cta")
+        T.ptx.mbarrier.arrive(changed.ptr_to([0]), remote=0)
+    elif tx == 0:
+        T.ptx.mbarrier.try_wait(changed.ptr_to([0]), 0)
+        T.ptx.cp_async_bulk_g2s_cluster(S.ptr_to([0]), A.ptr_to([0]), 256, full.ptr_to([0]), multicast=True, cta_mask=3)
+    T.ptx.mbarrier.try_wait(full.ptr_to([0]), 0)
+    B[bx, tx] = S[tx]
+    T.cuda.cluster_sync()
+
+# Without the fence nothing orders the copy behind the change.
+# variant: multicast_over_changed of multicast_over_fenced
+#   without: 'T.ptx.fence.proxy_async("shared::cta")'
+#   fault: writes byte

@@ -538,7 +538,8 @@ impl Place {
     pub(crate) fn write_by(&mut self, operation: &Forked, space: Space) -> Result<(), Conflict> {
         self.check_constant()?;
         let unseen = self.unseen(operation, space);
-        self.write_if(|mark| operation.ordered(mark), |mark| operation.over(mark))?;
+        let ordered = |mark| operation.ordered(mark) || operation.fenced(mark, space);
+        self.write_if(ordered, |mark| operation.over(mark))?;
         self.written(operation.write());
         unseen.map_or(Ok(()), |mark| Err(Conflict::Unfenced(mark)))
     }
@@ -574,7 +575,8 @@ impl Place {
 
     /// An asynchronous operation updates atomically: it does not conflict with others that do.
     pub(crate) fn update_by(&mut self, operation: &Forked, space: Space) -> Result<(), Conflict> {
-        let allowed = |mark: Mark| mark.is_strong() || operation.ordered(mark);
+        let allowed =
+            |mark: Mark| mark.is_strong() || operation.ordered(mark) || operation.fenced(mark, space);
         if !allowed(self.write) {
             return Err(Conflict::Write(self.write));
         }
