@@ -351,7 +351,7 @@ impl Machine<'_, '_> {
         self.aligned(lane, "the shared memory of a tensor copy", shared, 128)?;
         let repeat = map.swizzle.repeat();
         self.holds_pattern(lane, "the swizzled tile of a tensor copy", shared, repeat)?;
-        let size = Tile::bytes(&map, inst.gather) as u32;
+        let size = Tile::counted(&map, inst.gather) as u32;
         for rank in self.targets(inst.ranks, lane) {
             let mut completions = Vec::new();
             if let Some(barrier) = inst.barrier {

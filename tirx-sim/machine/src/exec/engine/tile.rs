@@ -69,6 +69,13 @@ impl Tile {
         Tile::extents(map, gather).iter().product::<u64>() / elements * bytes
     }
 
+    /// Bytes of a box that count at an mbarrier: those of its elements, without the gaps that 4 and 6 bits leave in shared memory.
+    /// The PTX ISA does not say so; CUTLASS and DeepGEMM expect these bytes.
+    pub(crate) fn counted(map: &TensorMap, gather: bool) -> u64 {
+        let (elements, global, _) = unit(map.dtype);
+        Tile::extents(map, gather).iter().product::<u64>() / elements * global
+    }
+
     /// The pieces of the tensor that a box at `at` has, row by row: addresses and bytes. What lies beyond the tensor is none.
     pub(crate) fn rows(map: &TensorMap, at: &[i32], gather: bool) -> Vec<(u64, u64)> {
         let (elements, global, _) = unit(map.dtype);
