@@ -5,16 +5,16 @@ from tvm.script import tirx as T
 
 # The box begins two rows before the end of C; what lies beyond is zero.
 # sim: replaced
-#   A: float32[16x8] = i * 8 + j
+#   A: float32[16x16] = i * 16 + j
 #   C: float32[32x8] = 1000 + i * 8 + j
 #   W: uint32[32] = 0
 #   B: float32[4x8] = -1 -> C[30 + i][j] if i < 2 else 0
 @T.prim_func
 def replaced(
-    A: T.Buffer((16, 8), "float32"), C: T.Buffer((32, 8), "float32"), W: T.Buffer((32,), "uint32"), B: T.Buffer((4, 8), "float32")
+    A: T.Buffer((16, 16), "float32"), C: T.Buffer((32, 8), "float32"), W: T.Buffer((32,), "uint32"), B: T.Buffer((4, 8), "float32")
 ):
     A_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
-    T.call_packed("runtime.cuTensorMapEncodeTiled", A_map, "float32", 2, A.data, 8, 16, 32, 8, 4, 1, 1, 0, 0, 0, 0)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", A_map, "float32", 2, A.data, 8, 16, 64, 8, 4, 1, 1, 0, 0, 0, 0)
     T.device_entry()
     bx = T.cta_id([1])
     tx = T.thread_id([32])
@@ -28,6 +28,7 @@ def replaced(
     if tx == 0:
         T.ptx["tensormap.replace.tile.global_address.shared::cta.b1024.b64"](M.ptr_to([0]), T.reinterpret("uint64", C.ptr_to([0, 0])))
         T.ptx["tensormap.replace.tile.global_dim.shared::cta.b1024.b32"](M.ptr_to([0]), 1, T.uint32(32))
+        T.ptx["tensormap.replace.tile.global_stride.shared::cta.b1024.b64"](M.ptr_to([0]), 0, T.uint64(32))
         T.ptx.mbarrier.init.shared.b64(bar.ptr_to([0]), T.uint32(1))
         T.ptx.fence.mbarrier_init.release.cluster()
     T.cuda.warp_sync()
@@ -43,6 +44,10 @@ def replaced(
     B[tx // 8, tx % 8] = S[tx]
     # What a map looks like is the machine's own.
     W[tx] = T.uint32(0)
+
+# The first half of a map has all of it: kernels in production copy no more.
+# variant: replaced_by_half of replaced
+#   replace: "M[tx] = template[tx]" -> "M[tx] = T.Select(tx < 16, template[tx], T.uint32(0))"
 
 # The copy may read the map as it was before.
 # variant: replaced_without_acquire of replaced

@@ -1,7 +1,7 @@
 //! Tensor maps: the arguments of `cuTensorMapEncodeTiled`, in the form that the copy engine reads.
 //!
-//! A map is 128 bytes that a kernel passes around by address, as on a GPU. The bytes here are the simulator's own: a
-//! mark, the global address, extents, strides, box, element strides, and one byte for each mode.
+//! A map is 128 bytes that a kernel passes around by address, as on a GPU. The bytes here are the simulator's own ([`field`]). All
+//! lie in the first half: kernels that are in production copy that alone (those of CuTe DSL that change maps).
 //!
 //! Source: CUDA driver API, "Tensor Map Object Management".
 
@@ -10,25 +10,30 @@ pub const MOST_DIMENSIONS: usize = 5;
 /// Size of an encoded map.
 pub const TENSOR_MAP_BYTES: usize = 128;
 
-const MARK: [u8; 4] = *b"tmap";
+/// The first byte of a map, without the promotion to the L2 cache in its two low bits.
+const MARK: u8 = 0xa4;
 
 /// Where the fields of an encoded map are, for those who change them in place (`tensormap.replace`): each is aligned to its
 /// size.
 #[doc(hidden)]
 pub mod field {
-    /// A byte each: the type, the rank, the interleaving, the swizzle, the promotion, the fill.
-    pub const TYPE: u32 = 4;
-    pub const RANK: u32 = 5;
-    pub const INTERLEAVE: u32 = 6;
-    pub const SWIZZLE: u32 = 7;
-    pub const FILL: u32 = 9;
-    /// 64 bits each.
+    /// A byte each: the type, the rank, the interleaving, the swizzle, the fill.
+    pub const TYPE: u32 = 1;
+    pub const RANK: u32 = 2;
+    pub const INTERLEAVE: u32 = 3;
+    pub const SWIZZLE: u32 = 4;
+    pub const FILL: u32 = 5;
+    /// 8 bits each; 0 stands for 256.
+    pub const BOX_DIMS: u32 = 6;
+    /// 8 bits each.
+    pub const ELEMENT_STRIDES: u32 = 11;
+    /// 64 bits.
     pub const ADDRESS: u32 = 16;
+    /// 32 bits each; 0 stands for 2^32.
     pub const DIMS: u32 = 24;
-    pub const STRIDES: u32 = 64;
-    /// 16 bits each.
-    pub const BOX_DIMS: u32 = 96;
-    pub const ELEMENT_STRIDES: u32 = 106;
+    /// 40 bits each: the low 32, and after those of all the others.
+    pub const STRIDES: u32 = 44;
+    pub const HIGH_STRIDES: u32 = 60;
 }
 
 /// Type of the elements, in the order of `CUtensorMapDataType`.
@@ -170,86 +175,63 @@ impl TensorMap {
     /// The bytes of the map, as a kernel receives them.
     pub fn encode(&self) -> [u8; TENSOR_MAP_BYTES] {
         let mut out = [0; TENSOR_MAP_BYTES];
-        let rank = self.rank().min(MOST_DIMENSIONS);
-        let mut at = 0;
-        let mut put = |bytes: &[u8]| {
+        let mut put = |at: u32, bytes: &[u8]| {
+            let at = at as usize;
             out[at..at + bytes.len()].copy_from_slice(bytes);
-            at += bytes.len();
         };
-        put(&MARK);
-        let fill = self.nan_fill as u8;
-        let (dtype, swizzle) = (self.dtype as u8, self.swizzle as u8);
-        put(&[
-            dtype,
-            rank as u8,
-            self.interleave,
-            swizzle,
-            self.l2_promotion,
-            fill,
-        ]);
-        put(&[0; field::ADDRESS as usize - field::FILL as usize - 1]);
-        put(&self.address.to_le_bytes());
-        let get = |list: &[u64], i: usize| list.get(i).copied().unwrap_or(0);
-        let narrow = |list: &[u32], i: usize| list.get(i).copied().unwrap_or(1);
-        for d in 0..MOST_DIMENSIONS {
-            put(&get(&self.dims, d).to_le_bytes());
+        put(0, &[MARK | self.l2_promotion & 3]);
+        put(field::TYPE, &[self.dtype as u8]);
+        put(field::RANK, &[self.rank().min(MOST_DIMENSIONS) as u8]);
+        put(field::INTERLEAVE, &[self.interleave]);
+        put(field::SWIZZLE, &[self.swizzle as u8]);
+        put(field::FILL, &[self.nan_fill.into()]);
+        put(field::ADDRESS, &self.address.to_le_bytes());
+        let get = |list: &[u64], d: u32| list.get(d as usize).copied().unwrap_or(0);
+        let narrow = |list: &[u32], d: u32| list.get(d as usize).copied().unwrap_or(1) as u8;
+        for d in 0..MOST_DIMENSIONS as u32 {
+            put(field::DIMS + 4 * d, &(get(&self.dims, d) as u32).to_le_bytes());
+            put(field::BOX_DIMS + d, &[narrow(&self.box_dims, d)]);
+            put(field::ELEMENT_STRIDES + d, &[narrow(&self.element_strides, d)]);
         }
-        for d in 0..MOST_DIMENSIONS - 1 {
-            put(&get(&self.strides, d).to_le_bytes());
-        }
-        for d in 0..MOST_DIMENSIONS {
-            put(&(narrow(&self.box_dims, d) as u16).to_le_bytes());
-        }
-        for d in 0..MOST_DIMENSIONS {
-            put(&(narrow(&self.element_strides, d) as u16).to_le_bytes());
+        for d in 0..MOST_DIMENSIONS as u32 - 1 {
+            let stride = get(&self.strides, d);
+            put(field::STRIDES + 4 * d, &(stride as u32).to_le_bytes());
+            put(field::HIGH_STRIDES + d, &[(stride >> 32) as u8]);
         }
         out
     }
 
     /// The map of its bytes; `None` for other bytes.
     pub fn decode(bytes: &[u8; TENSOR_MAP_BYTES]) -> Option<TensorMap> {
-        let mut at = 0;
-        let mut take = |count: usize| {
-            let bytes = &bytes[at..at + count];
-            at += count;
-            bytes
-                .iter()
+        let byte = |at: u32| bytes[at as usize];
+        let take = |at: u32, count: u32| {
+            (at..at + count)
                 .rev()
-                .fold(0, |value: u64, b| value << 8 | u64::from(*b))
+                .fold(0, |value, at| value << 8 | u64::from(byte(at)))
         };
-        if take(4) != u64::from(u32::from_le_bytes(MARK)) {
+        let rank = u32::from(byte(field::RANK));
+        if byte(0) & !3 != MARK || !(1..=MOST_DIMENSIONS as u32).contains(&rank) {
             return None;
         }
-        let dtype = TensorMapType::from_value(take(1) as u32)?;
-        let rank = take(1) as usize;
-        if !(1..=MOST_DIMENSIONS).contains(&rank) {
-            return None;
-        }
-        let interleave = take(1) as u8;
-        let swizzle = TensorMapSwizzle::from_value(take(1) as u32)?;
-        let l2_promotion = take(1) as u8;
-        let nan_fill = take(1) != 0;
-        take(field::ADDRESS as usize - field::FILL as usize - 1);
-        let address = take(8);
-        let mut dims: Vec<u64> = (0..MOST_DIMENSIONS).map(|_| take(8)).collect();
-        let mut strides: Vec<u64> = (0..MOST_DIMENSIONS - 1).map(|_| take(8)).collect();
-        let mut box_dims: Vec<u32> = (0..MOST_DIMENSIONS).map(|_| take(2) as u32).collect();
-        let mut element_strides: Vec<u32> = (0..MOST_DIMENSIONS).map(|_| take(2) as u32).collect();
-        dims.truncate(rank);
-        strides.truncate(rank - 1);
-        box_dims.truncate(rank);
-        element_strides.truncate(rank);
+        let all_or = |value: u64, all: u64| if value == 0 { all } else { value };
+        let stride = |d| take(field::STRIDES + 4 * d, 4) | u64::from(byte(field::HIGH_STRIDES + d)) << 32;
         Some(TensorMap {
-            dtype,
-            address,
-            dims,
-            strides,
-            box_dims,
-            element_strides,
-            interleave,
-            swizzle,
-            l2_promotion,
-            nan_fill,
+            dtype: TensorMapType::from_value(byte(field::TYPE).into())?,
+            address: take(field::ADDRESS, 8),
+            dims: (0..rank)
+                .map(|d| all_or(take(field::DIMS + 4 * d, 4), 1 << 32))
+                .collect(),
+            strides: (0..rank - 1).map(stride).collect(),
+            box_dims: (0..rank)
+                .map(|d| all_or(byte(field::BOX_DIMS + d).into(), 256) as u32)
+                .collect(),
+            element_strides: (0..rank)
+                .map(|d| byte(field::ELEMENT_STRIDES + d).into())
+                .collect(),
+            interleave: byte(field::INTERLEAVE),
+            swizzle: TensorMapSwizzle::from_value(byte(field::SWIZZLE).into())?,
+            l2_promotion: byte(0) & 3,
+            nan_fill: byte(field::FILL) != 0,
         })
     }
 }
@@ -263,9 +245,9 @@ mod tests {
         let map = TensorMap {
             dtype: TensorMapType::Bfloat16,
             address: 0x7000_0000_1200,
-            dims: vec![4096, 300, 7],
-            strides: vec![8192, 8192 * 300],
-            box_dims: vec![64, 128, 1],
+            dims: vec![4096, 1 << 32, 7],
+            strides: vec![8192, 0xab_1234_5670],
+            box_dims: vec![64, 256, 1],
             element_strides: vec![1, 2, 1],
             interleave: 0,
             swizzle: TensorMapSwizzle::Bytes128,
@@ -273,15 +255,23 @@ mod tests {
             nan_fill: true,
         };
         let bytes = map.encode();
-        let word = |at: u32| u64::from_le_bytes(bytes[at as usize..][..8].try_into().unwrap());
-        assert_eq!(word(field::ADDRESS), map.address);
-        assert_eq!([word(field::DIMS + 8), word(field::STRIDES)], [300, 8192]);
-        let half = |at: u32| u16::from_le_bytes(bytes[at as usize..][..2].try_into().unwrap());
-        assert_eq!([half(field::BOX_DIMS), half(field::ELEMENT_STRIDES + 2)], [64, 2]);
+        let word = |at: u32| u32::from_le_bytes(bytes[at as usize..][..4].try_into().unwrap());
+        assert_eq!([word(field::ADDRESS), word(field::ADDRESS + 4)], [0x1200, 0x7000]);
+        assert_eq!([word(field::DIMS), word(field::STRIDES + 4)], [4096, 0x1234_5670]);
         assert_eq!(
-            [field::TYPE, field::RANK, field::SWIZZLE, field::FILL].map(|at| bytes[at as usize]),
-            [9, 3, 3, 1]
+            [
+                field::TYPE,
+                field::RANK,
+                field::SWIZZLE,
+                field::FILL,
+                field::BOX_DIMS,
+                field::ELEMENT_STRIDES + 1,
+                field::HIGH_STRIDES + 1
+            ]
+            .map(|at| bytes[at as usize]),
+            [9, 3, 3, 1, 64, 2, 0xab]
         );
+        assert_eq!(bytes[TENSOR_MAP_BYTES / 2..], [0; TENSOR_MAP_BYTES / 2]);
         assert_eq!(TensorMap::decode(&bytes), Some(map));
         assert_eq!(TensorMap::decode(&[0; TENSOR_MAP_BYTES]), None);
     }

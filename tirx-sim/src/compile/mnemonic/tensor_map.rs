@@ -7,7 +7,7 @@ use tirx_source::diagnostic::{Result, error};
 
 use super::super::Compiler;
 use super::super::ptx_memory::moved;
-use super::left;
+use super::{left, right};
 use tirx_sim_machine::bytecode::{AsyncInst, Inst, Scope};
 use tirx_sim_machine::numeric::Kind;
 use tirx_sim_machine::tensor_map::field;
@@ -36,12 +36,14 @@ impl Compiler<'_> {
         let known = value.as_int();
         let (at, kind, value) = match () {
             () if tokens.has("global_address") => (field::ADDRESS, Kind::U64, value.clone()),
-            () if tokens.has("global_stride") => (field::STRIDES + 8 * number, Kind::U64, value.clone()),
-            () if tokens.has("global_dim") => (field::DIMS + 8 * number, Kind::U64, value.clone()),
-            () if tokens.has("box_dim") => (field::BOX_DIMS + 2 * number, Kind::U16, value.clone()),
-            () if tokens.has("element_stride") => {
-                (field::ELEMENT_STRIDES + 2 * number, Kind::U16, value.clone())
+            () if tokens.has("global_stride") => {
+                let high = right(value.clone(), Expr::int32(32));
+                self.write_field(map, field::HIGH_STRIDES + number, Kind::U8, &high)?;
+                (field::STRIDES + 4 * number, Kind::U32, value.clone())
             }
+            () if tokens.has("global_dim") => (field::DIMS + 4 * number, Kind::U32, value.clone()),
+            () if tokens.has("box_dim") => (field::BOX_DIMS + number, Kind::U8, value.clone()),
+            () if tokens.has("element_stride") => (field::ELEMENT_STRIDES + number, Kind::U8, value.clone()),
             // Counted from 0.
             () if tokens.has("rank") => {
                 let one = Expr::constant(value.dtype, 1);
@@ -62,10 +64,14 @@ impl Compiler<'_> {
             }
             () => return Ok(false),
         };
-        let value = self.value(&value)?;
-        let value = self.convert(value, kind)?;
-        self.store_pointer(&moved(map, at), kind, &[value])?;
+        self.write_field(map, at, kind, &value)?;
         Ok(true)
+    }
+
+    fn write_field(&mut self, map: &Expr, at: u32, kind: Kind, value: &Expr) -> Result<()> {
+        let value = self.value(value)?;
+        let value = self.convert(value, kind)?;
+        self.store_pointer(&moved(map, at), kind, &[value])
     }
 
     /// `tensormap.cp_fenceproxy`: the lanes of the warp copy a map together, and release it.
