@@ -99,6 +99,10 @@ enum Kind {
     DoubleArrivals,
     /// A block that ends while an asynchronous operation reads its shared memory.
     UnfinishedReads,
+    /// A warp that ends without having waited for its loads of tensor memory (tcgen05.wait::ld).
+    UnwaitedLoads,
+    /// Shared memory and mbarriers that asynchronous operations use without a proxy fence behind what threads wrote.
+    MissingFences,
 }
 
 impl From<Kind> for Excusable {
@@ -108,6 +112,8 @@ impl From<Kind> for Excusable {
             Kind::FreedColumns => Excusable::FreedColumns,
             Kind::DoubleArrivals => Excusable::DoubleArrival,
             Kind::UnfinishedReads => Excusable::UnfinishedRead,
+            Kind::UnwaitedLoads => Excusable::UnwaitedLoad,
+            Kind::MissingFences => Excusable::MissingFence,
         }
     }
 }

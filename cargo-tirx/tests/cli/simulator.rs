@@ -246,6 +246,42 @@ fn a_launch_goes_on_after_findings_that_it_is_told_to_report() {
         "the block ends while an asynchronous operation reads its shared memory",
         &[7.0; 64],
     );
+    goes_on(
+        &folder,
+        "missing-fences",
+        "    S = T.alloc_shared((64,), \"float32\", align=128)\n    S[tx] = 8.0\n    T.cuda.cta_sync()\n    if tx == 0:\n        \
+         T.ptx.cp_async_bulk_s2g(A.ptr_to([0]), S.ptr_to([0]), 256)\n        T.ptx.cp_async.bulk.commit_group()\n        \
+         T.ptx.cp_async.bulk.wait_group(0)\n",
+        "no fence.proxy.async makes it visible to the async proxy",
+        &[8.0; 64],
+    );
+}
+
+#[test]
+fn a_launch_goes_on_where_loads_of_tensor_memory_are_not_waited_for() {
+    let folder = Folder::new();
+    let kernel = "@T.prim_func\ndef k(A: T.Buffer((32,), \"float32\")):\n    T.device_entry()\n    bx = T.cta_id([1])\n    \
+                  tx = T.thread_id([32])\n    slot = T.alloc_shared((1,), \"uint32\")\n    r = T.alloc_local((1,), \"float32\")\n    \
+                  T.ptx.tcgen05.alloc(T.address_of(slot[0]), n_cols=32, cta_group=1)\n    T.cuda.cta_sync()\n    r[0] = 9.0\n    \
+                  T.ptx.tcgen05.st(slot[0], r[0], shape=\"32x32b\", num=1)\n    T.ptx.tcgen05.wait.st()\n    \
+                  T.ptx.tcgen05.ld(slot[0], r[0], shape=\"32x32b\", num=1)\n    A[tx] = r[0]\n    \
+                  T.ptx.tcgen05.dealloc(slot[0], n_cols=32, cta_group=1)\n";
+    fs::write(folder.path("loads.py"), kernel).unwrap();
+    let run = |after: &str| {
+        let after = format!("--continue-after={after}");
+        folder.run(&["sim", "loads.py", "--arch", "sm_100a", "--out", "A=a.npy", &after])
+    };
+    let unwaited = "the warp ends before a tcgen05.ld is waited for: tcgen05.wait::ld is missing";
+    fails(&run("freed-columns"), 1, &["error: ", unwaited]);
+    let outcome = run("freed-columns,unwaited-loads");
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    assert!(
+        outcome.err.contains("warning: ") && outcome.err.contains(unwaited),
+        "{}",
+        outcome.err
+    );
+    let written = fs::read(folder.path("a.npy")).unwrap();
+    assert_eq!(written[written.len() - 128..], 9f32.to_le_bytes().repeat(32)[..]);
 }
 
 #[test]

@@ -16,6 +16,11 @@ pub enum Excusable {
     DoubleArrival,
     /// A block ends while an asynchronous operation reads its shared memory.
     UnfinishedRead,
+    /// A warp ends without having waited for its loads of tensor memory.
+    UnwaitedLoad,
+    /// An asynchronous operation uses shared memory that threads have written before, or an mbarrier that they have
+    /// initialized, without a fence that makes it visible to the async proxy.
+    MissingFence,
 }
 
 /// A set of [`Excusable`]s.

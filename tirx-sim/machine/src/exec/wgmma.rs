@@ -241,7 +241,7 @@ impl Machine<'_, '_> {
             let message = "the warp ends before a tcgen05.ld is waited for: tcgen05.wait::ld is missing";
             let mut trap = Trap::new(FaultKind::Race, lane, message);
             trap.notes.push(("the load is issued here".to_string(), pc));
-            return Err(trap);
+            self.excuse(pc, Excusable::UnwaitedLoad, trap)?;
         }
         let operations = &self.warp.wgmma;
         let Some(first) = operations.groups.iter().flatten().chain(&operations.open).next() else {

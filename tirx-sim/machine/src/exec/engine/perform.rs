@@ -9,9 +9,10 @@ use crate::exec::block::Block;
 use crate::exec::cluster::Peers;
 use crate::exec::order::{Forked, Kind, Known, Mark, Space};
 use crate::exec::run::Machine;
-use crate::exec::{Context, Status, Trap, fault};
+use crate::exec::{Context, Status, Trap, excuse, fault};
 use crate::explore::Object;
 use crate::fault::{Fault, FaultKind};
+use crate::findings::Excusable;
 
 impl Machine<'_, '_> {
     /// Whether a sleeping strand can continue; otherwise what it waits for.
@@ -148,6 +149,7 @@ impl Block {
                 known.told.learn(mark);
             }
         }
+        let mut found = Vec::new();
         for completion in &operation.completions {
             let (Completion::Bytes(rank, byte, count) | Completion::Arrive(rank, byte, count)) = completion;
             let name = barrier_name(ctx, *byte);
@@ -193,7 +195,11 @@ impl Block {
                      (fence.mbarrier_init or fence.proxy.async)",
                     operation.name
                 );
-                return Err(misuse(operation.lane, message));
+                let trap = misuse(operation.lane, message);
+                if !ctx.findings.excuses(Excusable::MissingFence, trap.kind) {
+                    return Err(trap);
+                }
+                found.push(trap);
             }
             barrier.tell(&known, false);
             let done = match completion {
@@ -205,7 +211,9 @@ impl Block {
             let object = Object::Mbarrier(shared.order.block, *byte);
             self.shared.touch(object, touch);
         }
-        Ok(())
+        let by = (operation.warp, operation.pc);
+        let mut found = found.into_iter();
+        found.try_for_each(|trap| excuse(ctx, &self.shared, by, Excusable::MissingFence, trap))
     }
 }
 

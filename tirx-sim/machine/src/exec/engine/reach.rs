@@ -207,6 +207,7 @@ impl Reach<'_, '_> {
         };
         let mut found = None;
         let goes_on = self.ctx.findings.after.contains(Excusable::UnwrittenRead);
+        let unfenced = self.ctx.findings.after.contains(Excusable::MissingFence);
         match &mut shared.cells {
             Cells::Fine(cells) => {
                 for (at, place) in cells[places.clone()].iter_mut().enumerate() {
@@ -220,6 +221,9 @@ impl Reach<'_, '_> {
                     }
                     if let Err(conflict) = how.note(place, &self.operation.forked, Space::Shared) {
                         found = Some((part, Some(conflict)));
+                        if unfenced && matches!(conflict, Conflict::Unfenced(_)) {
+                            continue;
+                        }
                         break;
                     }
                 }
@@ -260,7 +264,11 @@ impl Reach<'_, '_> {
                 return Err(trap);
             }
             let trap = self.conflict(&name, verb, conflict);
-            self.excuse(Excusable::UnwrittenRead, trap)?;
+            let finding = match conflict {
+                Some(Conflict::Unfenced(_)) => Excusable::MissingFence,
+                _ => Excusable::UnwrittenRead,
+            };
+            self.excuse(finding, trap)?;
         }
         let shared = match rank.and_then(|rank| self.peers.get(rank)) {
             Some(block) => &mut block.shared,
