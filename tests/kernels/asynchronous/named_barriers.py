@@ -219,3 +219,27 @@ def elected_lane_waits_for_the_other_block(B: T.Buffer((128,), "int32")):
     T.ptx.bar.sync(1, 64)
     B[bx * 64 + tx] = bx * 64 + tx + 1
     T.cuda.cluster_sync()
+
+
+# At a barrier that is not aligned the lanes of a warp may come from both branches, and each counts for itself.
+# sim: lanes_of_two_branches
+#   B: int32[64] = 0 -> 63 - i
+#   seeds: 3
+@T.prim_func
+def lanes_of_two_branches(B: T.Buffer((64,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([64])
+    S = T.alloc_shared((64,), "int32")
+    if tx % 32 < 11:
+        S[tx] = tx
+        T.ptx.barrier.sync(1, 64)
+    else:
+        S[tx] = tx
+        T.ptx.barrier.sync(1, 64)
+    B[tx] = S[63 - tx]
+
+# An aligned one is for whole warps.
+# variant: lanes_of_two_branches_aligned of lanes_of_two_branches
+#   replace 1: "T.ptx.barrier.sync(1, 64)" -> "T.ptx.bar.sync(1, 64)"
+#   fault: of the warp's 32 lanes come to named barrier 1

@@ -91,7 +91,13 @@ impl Compiler<'_> {
     }
 
     /// A barrier for some threads, which wait at it or only arrive.
-    pub(super) fn named_barrier(&mut self, id: &Expr, threads: &Expr, waits: bool) -> Result<()> {
+    pub(super) fn named_barrier(
+        &mut self,
+        id: &Expr,
+        threads: &Expr,
+        waits: bool,
+        aligned: bool,
+    ) -> Result<()> {
         let mut uniform = [0; 2];
         for (register, e) in uniform.iter_mut().zip([id, threads]) {
             let value = self.value(e)?;
@@ -103,9 +109,9 @@ impl Compiler<'_> {
         }
         let [id, threads] = uniform;
         self.emit(if waits {
-            Inst::NamedSync { id, threads }
+            Inst::NamedSync { id, threads, aligned }
         } else {
-            Inst::NamedArrive { id, threads }
+            Inst::NamedArrive { id, threads, aligned }
         });
         Ok(())
     }

@@ -408,15 +408,17 @@ pub enum Inst {
         v: R,
         all: bool,
     },
-    /// Waits at barrier `id` for the given number of threads.
+    /// Waits at barrier `id` for the given number of threads. All lanes of a warp come together where it is `aligned`.
     NamedSync {
         id: R,
         threads: R,
+        aligned: bool,
     },
     /// Arrives at barrier `id` of the given number of threads without waiting.
     NamedArrive {
         id: R,
         threads: R,
+        aligned: bool,
     },
     ClusterSync,
     ClusterArrive {

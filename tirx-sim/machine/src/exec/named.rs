@@ -35,13 +35,14 @@ impl Arrivals {
 }
 
 impl Machine<'_, '_> {
-    /// Lanes arrive at a named barrier (PTX ISA, "bar, barrier"); with `waits`, they will wait there.
+    /// Lanes arrive at a named barrier (PTX ISA, "bar, barrier"); with `waits`, they will wait there. At one that is not `aligned`
+    /// the lanes of a warp may come one by one.
     pub(super) fn arrive_at_named(
         &mut self,
         pc: usize,
         (id, threads): (u32, u32),
         mask: u32,
-        waits: bool,
+        (waits, aligned): (bool, bool),
     ) -> Result<(), Box<Trap>> {
         let lane = mask.trailing_zeros() & 31;
         let message = match (id, threads) {
@@ -59,10 +60,10 @@ impl Machine<'_, '_> {
             let message = format!("{threads} threads meet at named barrier 0 while {OF_THE_BLOCK}");
             return Err(Trap::new(FaultKind::InvalidBarrier, lane, message));
         }
-        if mask != self.warp.alive {
+        if aligned && mask != self.warp.alive {
             let message = format!(
-                "{} of the warp's {} lanes come to named barrier {id}: all lanes of a warp come to a barrier (bar.sync is \
-                 barrier.sync.aligned) together",
+                "{} of the warp's {} lanes come to named barrier {id}: all lanes of a warp come to this barrier \
+                 together (bar.sync is barrier.sync.aligned; at barrier.sync they need not)",
                 mask.count_ones(),
                 self.warp.alive.count_ones()
             );

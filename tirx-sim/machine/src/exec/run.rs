@@ -527,14 +527,14 @@ impl Machine<'_, '_> {
                 Inst::ActiveMask { d } => s!(d) = mask as u64,
                 Inst::CtaSync => stop!(Stop::Blocked(Status::Barrier(None))),
                 Inst::CtaSyncReduce { d, v, all } => stop!(Stop::Blocked(Status::Barrier(Some((d, v, all))))),
-                Inst::NamedSync { id, threads } => {
+                Inst::NamedSync { id, threads, aligned } => {
                     let (barrier, threads) = (s!(id) as u32, s!(threads) as u32);
-                    check!(self.arrive_at_named(pc - 1, (barrier, threads), mask, true));
+                    check!(self.arrive_at_named(pc - 1, (barrier, threads), mask, (true, aligned)));
                     stop!(Stop::Blocked(Status::Named(barrier, threads)));
                 }
-                Inst::NamedArrive { id, threads } => {
+                Inst::NamedArrive { id, threads, aligned } => {
                     let (barrier, threads) = (s!(id) as u32, s!(threads) as u32);
-                    check!(self.arrive_at_named(pc - 1, (barrier, threads), mask, false));
+                    check!(self.arrive_at_named(pc - 1, (barrier, threads), mask, (false, aligned)));
                     if let Some(rounds) = self.shared.stops(ctx, false) {
                         stop!(Stop::Paused(rounds));
                     }

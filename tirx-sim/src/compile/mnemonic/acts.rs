@@ -67,7 +67,8 @@ impl Compiler<'_> {
                 let (Some(id), Some(count)) = (call.get("a"), call.get("b")) else {
                     return Ok(false);
                 };
-                self.named_barrier(id, count, false)?;
+                let aligned = tokens.instruction.family == "bar" || tokens.has("aligned");
+                self.named_barrier(id, count, false, aligned)?;
             }
             "clusterlaunchcontrol" if tokens.has("try_cancel") => {
                 let (Some(handle), Some(barrier)) = (call.get("addr"), call.get("mbar")) else {
