@@ -54,3 +54,7 @@ def stationary(A: T.Buffer((128, 16), "uint16"), B: T.Buffer((64, 16), "uint16")
     T.cuda.cta_sync()
     if warp == 0:
         T.ptx["tcgen05.dealloc.cta_group::1.sync.aligned.b32"](slot[0], T.uint32(128))
+
+# What the buffer of A keeps for the next product changes nothing.
+# variant: collected of stationary
+#   replace: 'mma.ws.cta_group::1.kind::f16"](slot[0], slot[0] + T.uint32(64), b_desc, i_desc, T.bool(False), T.uint64(0))' -> 'mma.cta_group::1.kind::f16.collector::a::lastuse"](slot[0], slot[0] + T.uint32(64), b_desc, i_desc, T.bool(False))'

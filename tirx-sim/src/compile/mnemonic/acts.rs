@@ -86,19 +86,22 @@ impl Compiler<'_> {
             {
                 return self.filled_copy(call);
             }
-            "tcgen05" if tokens.has("mma") && tokens.has("ws") => return self.stationary_product(call),
+            "tcgen05" if tokens.has("mma") => return self.product(call),
             _ => return Ok(false),
         }
         Ok(true)
     }
 
-    /// `tcgen05.mma.ws`, which no row has in full: with a mask of columns that are zero it is not simulated.
-    fn stationary_product(&mut self, call: &InstructionCall) -> Result<bool> {
+    /// `tcgen05.mma` in forms that no row has in full: `.ws` (with a mask of columns that are zero it is not simulated), and
+    /// `.collector`. What the buffers of operands hold is what the operands are, so that they change no value.
+    fn product(&mut self, call: &InstructionCall) -> Result<bool> {
         let tokens = &call.tokens;
+        let scaled = tokens.has("block_scale");
         let (sums, elements) = match tokens.get("kind") {
             "kind::f16" => ("float32", "float16"),
             "kind::tf32" => ("float32", "tf32"),
-            "kind::f8f6f4" => ("float32", "e4m3"),
+            "kind::f8f6f4" | "kind::mxf8f6f4" => ("float32", "e4m3"),
+            "kind::mxf4" | "kind::mxf4nvf4" => ("float32", "e2m1"),
             "kind::i8" => ("int32", "int8"),
             _ => return Ok(false),
         };
@@ -113,10 +116,15 @@ impl Compiler<'_> {
         ) else {
             return Ok(false);
         };
-        if masked || call.get("metadata").is_some() {
+        if masked || call.get("metadata").is_some() || tokens.has("ashift") {
             return Ok(false);
         }
-        let product = Op::PtxTcgen05Mma
+        let pair = tokens.has("cta_group::2");
+        let op = match scaled {
+            true => Op::PtxTcgen05MmaBlockScale,
+            false => Op::PtxTcgen05Mma,
+        };
+        let mut product = op
             .call()
             .set("d_dtype", sums)
             .set("a_dtype", elements)
@@ -126,13 +134,26 @@ impl Compiler<'_> {
             .set("b_desc", b.clone())
             .set("i_desc", descriptor.clone())
             .set("use_a_tmem", by_descriptor.is_none())
-            .set("cta_group", 1)
-            .set("enable_input_d", adds.clone().cast(DType::INT32))
-            .set("weight_stationary", true)
-            .list(
-                "disable_output_lane",
-                [0; 4].map(|mask| Expr::constant(DType::UINT32, mask)),
-            );
+            .set("cta_group", if pair { 2 } else { 1 })
+            .set("enable_input_d", adds.clone().cast(DType::INT32));
+        if scaled {
+            let (Some(left), Some(right)) = (call.get("sfa"), call.get("sfb")) else {
+                return Ok(false);
+            };
+            let blocks_of_16 = tokens.has("block16") || tokens.has("scale_vec::4X");
+            let factors = if blocks_of_16 { "e4m3" } else { "e8m0" };
+            product = product
+                .set("sfa_dtype", factors)
+                .set("sfb_dtype", factors)
+                .set("sfa_tmem_addr", left.clone())
+                .set("sfb_tmem_addr", right.clone());
+        } else {
+            let off = call.list("disable_output_lane").to_vec();
+            let none = vec![Expr::constant(DType::UINT32, 0); if pair { 8 } else { 4 }];
+            product = product
+                .set("weight_stationary", tokens.has("ws"))
+                .list("disable_output_lane", if off.is_empty() { none } else { off });
+        }
         self.statement(&product.at(self.span).stmt())?;
         Ok(true)
     }
