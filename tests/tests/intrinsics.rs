@@ -40,6 +40,22 @@ fn find(name: &str) -> Option<Value> {
     found
 }
 
+/// A template with the braces of PTX, which it doubles, as they are written in PTX.
+fn unescaped(template: &str) -> String {
+    let (mut text, mut slots, mut chars) = (String::new(), 0_usize, template.chars().peekable());
+    while let Some(c) = chars.next() {
+        text.push(c);
+        match c {
+            '{' if chars.next_if_eq(&'{').is_some() => {}
+            '{' => slots += 1,
+            '}' if slots > 0 => slots -= 1,
+            '}' => drop(chars.next_if_eq(&'}')),
+            _ => {}
+        }
+    }
+    text
+}
+
 #[test]
 fn every_function_of_tvm_is_there() {
     let mut counts = BTreeMap::new();
@@ -132,10 +148,9 @@ fn page() -> String {
             }
         }
         match row.cuda.form {
-            Form::Ptx(template) | Form::PurePtx(template) | Form::StatePtx(template) => facts.push(format!(
-                "PTX: `{}`",
-                template.replace("{{", "{").replace("}}", "}")
-            )),
+            Form::Ptx(template) | Form::PurePtx(template) | Form::StatePtx(template) => {
+                facts.push(format!("PTX: `{}`", unescaped(template)));
+            }
             Form::Function(text) | Form::Expression(text) => facts.push(format!("CUDA: `{text}`")),
             Form::Host => facts.push("in host functions".into()),
             Form::Lowered => facts.push("replaced by a pass".into()),

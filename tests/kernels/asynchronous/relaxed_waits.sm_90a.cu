@@ -119,9 +119,9 @@ __device__ __forceinline__ void tirx_ptx_mbarrier_init(const void* bar, unsigned
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" : : "r"((unsigned int)__cvta_generic_to_shared(bar)), "r"(thread_count) : "memory");
 }
 
-__device__ __forceinline__ unsigned int tirx_ptx_mbarrier_try_wait_once(const void* bar, unsigned int phase, unsigned int ticks) {
+__device__ __forceinline__ unsigned int tirx_ptx_mbarrier_try_wait_once(const void* bar, unsigned int phase) {
   unsigned int result;
-  asm volatile("{ .reg .pred done; mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2, %3; selp.u32 %0, 1, 0, done; }" : "=r"(result) : "r"((unsigned int)__cvta_generic_to_shared(bar)), "r"(phase), "r"(ticks) : "memory");
+  asm volatile("{ .reg .pred done; mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2; selp.u32 %0, 1, 0, done; }" : "=r"(result) : "r"((unsigned int)__cvta_generic_to_shared(bar)), "r"(phase) : "memory");
   return result;
 }
 
@@ -140,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(64) acquired_kernel(const float* __
   #pragma unroll 1
   while (true) {
     if (!(done[0] == 0U)) break;
-    done[0] = tirx_ptx_mbarrier_try_wait_once(&bar[0], 0U, 10000000);
+    done[0] = tirx_ptx_mbarrier_try_wait_once(&bar[0], 0U);
   }
   B_ptr[(int)threadIdx.x] = S[63 - (int)threadIdx.x];
 }

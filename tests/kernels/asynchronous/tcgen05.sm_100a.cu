@@ -250,7 +250,7 @@ extern "C" __global__ void __launch_bounds__(32) products_kernel(const unsigned 
 
 __device__ __forceinline__ int tirx_cluster_cta_rank() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
   return value;
 }
 

@@ -4,7 +4,7 @@
 
 __device__ __forceinline__ int tirx_cluster_cta_rank() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
   return value;
 }
 

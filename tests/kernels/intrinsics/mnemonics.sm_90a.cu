@@ -89,9 +89,9 @@ __device__ __forceinline__ void tirx_ptx_mbarrier_init(const void* bar, unsigned
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" : : "r"((unsigned int)__cvta_generic_to_shared(bar)), "r"(thread_count) : "memory");
 }
 
-__device__ __forceinline__ unsigned int tirx_ptx_mbarrier_try_wait_once(const void* bar, unsigned int phase, unsigned int ticks) {
+__device__ __forceinline__ unsigned int tirx_ptx_mbarrier_try_wait_once(const void* bar, unsigned int phase) {
   unsigned int result;
-  asm volatile("{ .reg .pred done; mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2, %3; selp.u32 %0, 1, 0, done; }" : "=r"(result) : "r"((unsigned int)__cvta_generic_to_shared(bar)), "r"(phase), "r"(ticks) : "memory");
+  asm volatile("{ .reg .pred done; mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2; selp.u32 %0, 1, 0, done; }" : "=r"(result) : "r"((unsigned int)__cvta_generic_to_shared(bar)), "r"(phase) : "memory");
   return result;
 }
 
@@ -117,11 +117,11 @@ extern "C" __global__ void __launch_bounds__(128) barriers_kernel(int* __restric
   x[0] = tirx_ptx_ld_global_s32(&A_ptr[(int)threadIdx.x]);
   tirx_ptx_st_shared_s32(&buf[127 - (int)threadIdx.x], x[0]);
   tirx_ptx_mbarrier_arrive_release_cta_shared_cta(&bar[0]);
-  done[0] = tirx_ptx_mbarrier_try_wait_once(&bar[0], 0U, 10000000);
+  done[0] = tirx_ptx_mbarrier_try_wait_once(&bar[0], 0U);
   #pragma unroll 1
   while (true) {
     if (!(done[0] == 0U)) break;
-    done[0] = tirx_ptx_mbarrier_try_wait_once(&bar[0], 0U, 10000000);
+    done[0] = tirx_ptx_mbarrier_try_wait_once(&bar[0], 0U);
   }
   x[0] = tirx_ptx_ld_shared_s32(&buf[(int)threadIdx.x]);
   tirx_ptx_st_global_s32(&B_ptr[(int)threadIdx.x], x[0]);

@@ -34,25 +34,25 @@ extern "C" __global__ void __launch_bounds__(128) nocta_kernel(int* __restrict__
 
 __device__ __forceinline__ int tirx_cluster_cta_id_x() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctaid.x;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctaid.x;" : "=r"(value));
   return value;
 }
 
 __device__ __forceinline__ int tirx_cluster_cta_id_y() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctaid.y;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctaid.y;" : "=r"(value));
   return value;
 }
 
 __device__ __forceinline__ int tirx_cluster_id_x() {
   int value;
-  asm("mov.u32 %0, %%clusterid.x;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%clusterid.x;" : "=r"(value));
   return value;
 }
 
 __device__ __forceinline__ int tirx_cluster_id_y() {
   int value;
-  asm("mov.u32 %0, %%clusterid.y;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%clusterid.y;" : "=r"(value));
   return value;
 }
 
@@ -65,13 +65,13 @@ extern "C" __global__ void __launch_bounds__(32) clus2d_kernel(int* __restrict__
 
 __device__ __forceinline__ int tirx_cluster_cta_rank() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
   return value;
 }
 
 __device__ __forceinline__ int tirx_cluster_id_x() {
   int value;
-  asm("mov.u32 %0, %%clusterid.x;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%clusterid.x;" : "=r"(value));
   return value;
 }
 
@@ -83,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(32) pref4_kernel(int* __restrict__ 
 
 __device__ __forceinline__ int tirx_cluster_cta_rank() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
   return value;
 }
 
@@ -99,13 +99,13 @@ __device__ __forceinline__ void tirx_cluster_sync() {
 
 __device__ __forceinline__ int tirx_cluster_cta_rank() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
   return value;
 }
 
 __device__ __forceinline__ int tirx_cluster_id_x() {
   int value;
-  asm("mov.u32 %0, %%clusterid.x;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%clusterid.x;" : "=r"(value));
   return value;
 }
 

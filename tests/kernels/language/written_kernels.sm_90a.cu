@@ -255,25 +255,25 @@ extern "C" __global__ void __launch_bounds__(64) shuffles_kernel(const float* __
 
 __device__ __forceinline__ int tirx_cluster_cta_id_x() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctaid.x;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctaid.x;" : "=r"(value));
   return value;
 }
 
 __device__ __forceinline__ int tirx_cluster_cta_id_y() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctaid.y;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctaid.y;" : "=r"(value));
   return value;
 }
 
 __device__ __forceinline__ int tirx_cluster_id_x() {
   int value;
-  asm("mov.u32 %0, %%clusterid.x;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%clusterid.x;" : "=r"(value));
   return value;
 }
 
 __device__ __forceinline__ int tirx_cluster_id_y() {
   int value;
-  asm("mov.u32 %0, %%clusterid.y;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%clusterid.y;" : "=r"(value));
   return value;
 }
 

@@ -2,13 +2,13 @@
 
 __device__ __forceinline__ int tirx_cluster_cta_rank() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
   return value;
 }
 
 __device__ __forceinline__ int tirx_cluster_id_x() {
   int value;
-  asm("mov.u32 %0, %%clusterid.x;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%clusterid.x;" : "=r"(value));
   return value;
 }
 

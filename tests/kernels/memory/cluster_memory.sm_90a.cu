@@ -7,7 +7,7 @@ __device__ __forceinline__ void tirx_cluster_sync() {
 
 __device__ __forceinline__ int tirx_cluster_cta_rank() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
   return value;
 }
 
@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(32) reduces_kernel(const float* __r
 
 __device__ __forceinline__ int tirx_cluster_cta_rank() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
   return value;
 }
 
@@ -102,7 +102,7 @@ __device__ __forceinline__ void tirx_cluster_sync() {
 
 __device__ __forceinline__ int tirx_cluster_cta_rank() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
   return value;
 }
 
@@ -137,7 +137,7 @@ __device__ __forceinline__ void tirx_cluster_sync() {
 
 __device__ __forceinline__ int tirx_cluster_cta_rank() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
   return value;
 }
 
@@ -226,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(64) pipelines_kernel(const int* __r
 
 __device__ __forceinline__ int tirx_cluster_cta_rank() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
   return value;
 }
 
@@ -258,7 +258,7 @@ __device__ __forceinline__ void tirx_cluster_sync() {
 
 __device__ __forceinline__ int tirx_cluster_cta_rank() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
   return value;
 }
 
@@ -290,7 +290,7 @@ __device__ __forceinline__ void tirx_cluster_sync() {
 
 __device__ __forceinline__ int tirx_cluster_cta_rank() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
   return value;
 }
 
@@ -320,7 +320,7 @@ extern "C" __global__ void __launch_bounds__(32) ends_kernel(const int* __restri
 
 __device__ __forceinline__ int tirx_cluster_cta_rank() {
   int value;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
   return value;
 }
 

@@ -1,6 +1,6 @@
 //! The kernels to compare: those of `kernels.toml`, each specialization, and those of the filetests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tirx_core::ir::IRModule;
@@ -43,6 +43,8 @@ pub(super) struct Kernel {
     pub(super) release: Release,
     /// Whether it is one of the examples, which have a row in `docs/developing/performance.md`.
     pub(super) example: bool,
+    /// Whether its filetest ends in a fault, which the compiler may find first.
+    pub(super) faults: bool,
 }
 
 impl Kernel {
@@ -113,6 +115,7 @@ pub(super) fn examples(root: &Path, release: Release) -> Result<Vec<Kernel>> {
                 constants,
                 release,
                 example: true,
+                faults: false,
             });
         }
     }
@@ -134,6 +137,7 @@ pub(super) fn of_file(root: &Path, path: &Path, release: Release) -> Result<Vec<
             constants.insert(name.trim().to_string(), literal(value.trim()));
         }
     }
+    let faults = faulting(&text);
     let stem = path
         .file_stem()
         .unwrap_or_default()
@@ -156,8 +160,26 @@ pub(super) fn of_file(root: &Path, path: &Path, release: Release) -> Result<Vec<
             .collect(),
         release,
         example: false,
+        faults: faults.contains(entry.name.as_str()),
     };
     Ok(file.entries().iter().map(kernel).collect())
+}
+
+/// The kernels whose runs (`# sim: NAME`) have a line `fault:`.
+fn faulting(text: &str) -> BTreeSet<&str> {
+    let (mut found, mut kernel) = (BTreeSet::new(), "");
+    for line in text.lines() {
+        let comment = line.strip_prefix('#').map(str::trim).unwrap_or_default();
+        if let Some(run) = comment.strip_prefix("sim:") {
+            kernel = run
+                .split([' ', '('])
+                .find(|word| !word.is_empty())
+                .unwrap_or_default();
+        } else if comment.starts_with("fault:") {
+            found.insert(kernel);
+        }
+    }
+    found
 }
 
 /// A kernel file for both compilers: itself, or a file with its variants written out.

@@ -39,7 +39,7 @@ pub(super) fn compare(
                 std::fs::write(&ours, text)?;
                 pairs.push((kernel, ours, theirs));
             }
-            Err(error) if is_of_another_gpu(&error) => {}
+            Err(error) if kernel.faults || is_of_another_gpu(&error) => {}
             Err(error) => failures.push(format!("{} ({arch}): refused by us: {error}", kernel.id)),
         }
     }
@@ -118,10 +118,6 @@ const LONGER: &[(&str, &str)] = &[
         "three columns are summed in pairs too, with moves into register pairs; TVM adds nine numbers one after the other",
     ),
     (
-        "mnemonics.barriers",
-        "`mbarrier.try_wait` without a hint of time has that of 0.26's function, which is an operand more",
-    ),
-    (
         "names_of_027.kept",
         "a predicated load that keeps its register is a load under a condition, and nvcc branches",
     ),
@@ -140,6 +136,54 @@ const LONGER: &[(&str, &str)] = &[
     (
         "tile_shared_layouts.small_chunks",
         "nvcc forms the addresses of single elements of a swizzled tile otherwise",
+    ),
+    (
+        "tile_tensor_copies_explicit.beyond_the_edge",
+        "`x == x` asks whether x is a number; TVM takes it for true, and leaves the comparison out",
+    ),
+    (
+        "tile_matrix_fragments.transposed",
+        "nvcc forms the addresses of three of the unrolled stores anew",
+    ),
+    (
+        "tile_matrix_fragments.words_and_bytes",
+        "nvcc forms the addresses of the unrolled stores otherwise",
+    ),
+    (
+        "tile_permute_layout.transposed_in_place",
+        "TVM's text computes the addresses in bytes; nvcc moves those of elements once more",
+    ),
+    (
+        "tile_warpgroups.warpgroups_side_by_side",
+        "each warpgroup waits at a named barrier of its own; in TVM's text both wait at one",
+    ),
+    (
+        "register_limits.beside_bounds",
+        "the limit of 32 registers holds beside the launch bounds; TVM's text has none",
+    ),
+    (
+        "gemm_pairs-K4096-M4096-N4096",
+        "nvcc unrolls the loop of tensor copies eight times; that of TVM's text four times",
+    ),
+    (
+        "blackwell_attention-H1-S256",
+        "nvcc unrolls the loop over the parts of the result; that of TVM's text it keeps",
+    ),
+    (
+        "library_schedulers.attention",
+        "a quotient of a bounded number is one unsigned division; nvcc computes the signed one with less",
+    ),
+    (
+        "tile_shared_layouts.odd_columns",
+        "nvcc divides in 16 bits in both texts, with other constants",
+    ),
+    (
+        "swizzled_storage.four_periods",
+        "bits of a loop's variable move down before they are masked: nvcc computes TVM's form wrongly",
+    ),
+    (
+        "tile_dtypes.float32_thread",
+        "additions round to the nearest, in vectors of four; TVM 0.27 adds pairs and rounds to zero",
     ),
 ];
 
@@ -191,8 +235,11 @@ fn wanted(root: &Path, kernel: &Kernel, arch: &str, row: &str) -> Option<&'stati
         return Some("arithmetic of bools gives a bool again; TVM's text stores the sum of them as it is");
     }
     let instructions = row.split('/').next().and_then(|n| n.trim().parse::<i64>().ok());
-    if longer_by(row) == Some(1) && instructions.is_some_and(|n| n > 200) {
-        return Some("one instruction in hundreds, which nvcc chooses");
+    if longer_by(row)
+        .zip(instructions)
+        .is_some_and(|(more, all)| more * 200 < all)
+    {
+        return Some("less than one instruction in two hundred, which nvcc chooses");
     }
     if takes_back_a_promise(&ours) {
         return Some(

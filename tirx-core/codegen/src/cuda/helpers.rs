@@ -176,9 +176,10 @@ impl Helper {
 
     /// Its text.
     pub(super) fn text(self) -> String {
+        // Volatile: kept over branches and barriers, the value moves from a register of the warp to one of each lane.
         let special = |name: &str, register: &str| {
             format!(
-                "__device__ __forceinline__ int {name}() {{\n  int value;\n  asm(\"mov.u32 %0, %%{register};\" : \
+                "__device__ __forceinline__ int {name}() {{\n  int value;\n  asm volatile(\"mov.u32 %0, %%{register};\" : \
                  \"=r\"(value));\n  return value;\n}}\n"
             )
         };

@@ -466,8 +466,10 @@ impl Emitter<'_, '_> {
                 return Ok(());
             }
             let array = types::vector(value.dtype).is_some_and(|(_, form)| form == VectorForm::Array);
-            if array && let Some(words) = self.words(value)? {
-                // nvcc copies an array element by element.
+            if (array || is_four_bytes(value.dtype))
+                && let Some(words) = self.words(value)?
+            {
+                // nvcc copies an array element by element, and four bytes that were computed one by one.
                 let place =
                     self.elements(buffer, base, words_of(value.dtype).unwrap_or(value.dtype), span)?;
                 self.line(&format!("{} = {};", place.text, words.text));

@@ -162,12 +162,13 @@ rows! { $ mbarrier {
         .args(&[arg("bar", SHARED), arg("phase", U32), arg("scope", Kind::Text(&["cta", "cluster"]))])
         .arch(SM_90).traits(Traits::WAIT).section("mbarrier.test_wait, mbarrier.try_wait");
 
-    /// 1 if the phase of parity `phase` of the mbarrier `bar` has completed, waiting at most about `ticks` nanoseconds for it;
-    /// else 0.
+    /// 1 if the phase of parity `phase` of the mbarrier `bar` has completed, waiting at most about `ticks` nanoseconds for it
+    /// (without it as long as the GPU chooses); else 0.
     PtxMbarrierTryWaitOnce = Row::new("tirx.ptx.mbarrier_try_wait_once", "ptx.mbarrier.try_wait_once",
-        ptx(".reg .pred done; mbarrier.try_wait.parity.shared::cta.b64 done, [{bar}], {phase}, {ticks}; \
+        ptx(".reg .pred done; mbarrier.try_wait.parity.shared::cta.b64 done, [{bar}], {phase}{?ticks:, {ticks}}; \
              selp.u32 {result}, 1, 0, done;"))
-        .args(&[arg("bar", SHARED), arg("phase", U32), arg("ticks", U32)])
+        .signature("(bar, phase, ticks=None)")
+        .args(&[arg("bar", SHARED), arg("phase", U32), optional("ticks", U32)])
         .gives(DType::UINT32)
         .arch(SM_90).traits(Traits::WAIT.memory(Memory::Reads)).section("mbarrier.test_wait, mbarrier.try_wait");
 
