@@ -3,7 +3,7 @@
 //! Every format but `f64` has values that float32 holds exactly, and products of two of them are exact in float32 too
 //! (at most 11 significant bits each).
 
-use tirx_dtype::{Minifloat, TypeCode, bf16, f16};
+use tirx_dtype::{Minifloat, TypeCode, f16};
 
 /// A number format of a tensor core's operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -126,7 +126,7 @@ impl Format {
             Format::F32 | Format::F64 => value.to_bits(),
             Format::Tf32 => value.to_bits() & 0xffff_e000,
             Format::F16 => f16::from_f32(value).to_bits().into(),
-            Format::Bf16 => bf16::from_f32(value).to_bits().into(),
+            Format::Bf16 => tirx_dtype::bf16::from_f32(value).to_bits().into(),
             _ if self.is_integer() => value as i32 as u32 & (((1u64 << self.bits()) - 1) as u32),
             _ => self.mini().map_or(0, |mini| mini.encode(value)),
         }
