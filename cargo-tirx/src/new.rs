@@ -52,14 +52,19 @@ pub(crate) fn run(command: &New, _: &Output) -> Result<()> {
             .filter(|path| path.join("tirx-rt/Cargo.toml").is_file())
             .map(Path::to_path_buf),
     };
-    let dependency = |package: &str| match &checkout {
-        Some(path) => format!("{{ path = {:?} }}", path.join(package).to_string_lossy()),
-        None => format!("{:?}", env!("CARGO_PKG_VERSION")),
+    let source = |package: &str| match &checkout {
+        Some(path) => format!("path = {:?}", path.join(package).to_string_lossy()),
+        None => format!("version = {:?}", env!("CARGO_PKG_VERSION")),
     };
+    let run_time = format!(
+        "{{ {}, default-features = false, features = [\"simulator\"] }}",
+        source("tirx-rt")
+    );
+    let build = format!("{{ {} }}", source("tirx-build"));
     let manifest = include_str!("../template/Cargo.toml.txt")
         .replace("@name@", name)
-        .replace("@tirx-rt@", &dependency("tirx-rt"))
-        .replace("@tirx-build@", &dependency("tirx-build"));
+        .replace("@tirx-rt@", &run_time)
+        .replace("@tirx-build@", &build);
     let all = FILES.iter().map(|(file, text)| (*file, (*text).to_string()));
     for (file, text) in all.chain([("Cargo.toml", manifest)]) {
         let path = folder.join(file);

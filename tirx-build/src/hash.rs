@@ -1,15 +1,15 @@
 //! Hashes over several parts.
 
-use tirx_bundle::Sha256;
+use hmac_sha256::Hash;
 
 /// SHA-256 over parts, each with its length, so that different lists of parts have different inputs.
 pub(crate) fn digest<P: AsRef<[u8]>>(parts: &[P]) -> [u8; 32] {
-    let mut hasher = Sha256::default();
+    let mut hasher = Hash::new();
     for part in parts {
-        hasher.update(&(part.as_ref().len() as u64).to_le_bytes());
+        hasher.update((part.as_ref().len() as u64).to_le_bytes());
         hasher.update(part.as_ref());
     }
-    hasher.finish()
+    hasher.finalize()
 }
 
 /// Bytes in hexadecimal.

@@ -19,7 +19,6 @@
 //! | `fatbin` | what is a fat binary, and how are several made one? |
 //! | `cubin` | what does a kernel's machine code take of a GPU? |
 //! | `seal` | what do the files begin with? |
-//! | `sha256` | what is the hash of bytes? |
 //! | `reader` | how are untrusted bytes read? |
 //! | `problem` | errors |
 
@@ -33,12 +32,10 @@ mod kernel;
 mod problem;
 mod reader;
 pub mod seal;
-mod sha256;
 
 pub use files::{Files, LOCK, NOTICE};
 pub use kernel::{EXTENSION, Function, Kernel, Param};
 pub use problem::Problem;
-pub use sha256::Sha256;
 
 /// SHA-256 in hexadecimal.
 pub fn hash(bytes: &[u8]) -> String {

@@ -1,8 +1,9 @@
 //! The header of a bundle's files: eight bytes that identify the format, and the SHA-256 of everything after the
 //! header.
 
+use hmac_sha256::Hash;
+
 use crate::problem::Problem;
-use crate::sha256::Sha256;
 
 /// Bytes before the content.
 pub const HEADER: usize = 40;
@@ -38,5 +39,5 @@ pub(crate) fn unseal<'a>(magic: &[u8; 8], file: &'a [u8], foreign: &str) -> Resu
 }
 
 pub(crate) fn raw_hash(bytes: &[u8]) -> [u8; 32] {
-    Sha256::of(bytes)
+    Hash::hash(bytes)
 }
