@@ -13,11 +13,11 @@ use crate::bytecode::Scope;
 /// The effect of a lane's fences and relaxed reads, by scope.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fences {
-    /// Released by a fence of at least this scope, for later relaxed writes.
+    /// Released by a fence of at least this scope, for later relaxed writes of this scope or a wider one.
     released: [Option<Known>; 3],
     /// Released by a `fence.sc` of this lane or of lanes that it has met at a barrier.
     handed: [Option<Known>; 3],
-    /// Seen by relaxed reads within this scope, for later fences.
+    /// Seen by relaxed reads, and released by a thread within this scope, for later fences.
     pending: [Option<Known>; 3],
     /// Seen by relaxed reads of lanes that it has met at a barrier, for a later `fence.sc`.
     met: [Option<Known>; 3],
@@ -87,27 +87,31 @@ impl Order {
         }
     }
 
-    /// The scope of a lane's last fence, where it is narrower than one and so does not count for relaxed writes of that.
-    pub(super) fn narrower(&self, warp: usize, lane: u32, scope: Scope) -> Option<Scope> {
-        let fences = &self.warps[warp].fences.as_ref()?[lane as usize % LANES];
-        let wide = &fences.released[scope as usize];
-        let scopes = [Scope::Cta, Scope::Cluster, Scope::Gpu];
-        let newer = |narrow: &Scope| match (&fences.released[*narrow as usize], wide) {
-            (Some(narrow), Some(wide)) => !narrow.is(wide),
-            (narrow, _) => narrow.is_some(),
+    /// What a lane's relaxed write within a scope releases, and how far: as far as its fences reach, at most within the scope.
+    /// What a narrower fence alone has released is known to fewer threads, and to those it is known.
+    pub(super) fn released(&self, warp: usize, lane: u32, scope: Scope) -> Vec<(Scope, Known)> {
+        let Some(fences) = &self.warps[warp].fences else {
+            return Vec::new();
         };
-        scopes[..scope as usize].iter().rev().copied().find(newer)
+        let fences = &fences[lane as usize % LANES];
+        let mut all: Vec<(Scope, Known)> = Vec::new();
+        for within in [Scope::Gpu, Scope::Cluster, Scope::Cta]
+            .into_iter()
+            .filter(|s| *s <= scope)
+        {
+            let mut released = fences.released[within as usize].clone();
+            join(&mut released, &fences.handed[within as usize]);
+            match released {
+                Some(known) if all.last().is_none_or(|(_, wider)| !known.is(wider)) => {
+                    all.push((within, known))
+                }
+                _ => {}
+            }
+        }
+        all
     }
 
-    /// What a lane's relaxed write within a scope releases.
-    pub(super) fn released(&self, warp: usize, lane: u32, scope: Scope) -> Option<Known> {
-        let fences = &self.warps[warp].fences.as_ref()?[lane as usize % LANES];
-        let mut released = fences.released[scope as usize].clone();
-        join(&mut released, &fences.handed[scope as usize]);
-        released
-    }
-
-    /// A lane's relaxed read within a scope has seen what was released.
+    /// A lane's relaxed read has seen what was released as far away as within a scope: a fence that reaches so far acquires it.
     pub(super) fn suspect(&mut self, warp: usize, lane: u32, scope: Scope, released: &Known) {
         let fences = self.warps[warp].fences.get_or_insert_default();
         let pending = &mut fences[lane as usize % LANES].pending[scope as usize];

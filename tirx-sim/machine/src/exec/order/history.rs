@@ -48,8 +48,6 @@ struct Extra {
     constant: Option<Mark>,
     /// The bits of the last strong access; 0 before there is one.
     bits: u8,
-    /// Where the last strong write comes behind a fence of a narrower scope than its own.
-    narrow: Option<Scope>,
     /// The last strong write, as long as reads may miss it.
     unseen: Option<Unseen>,
 }
@@ -405,8 +403,8 @@ impl Place {
             self.note_read(me, |mark| order.ordered(mark, warp, lane));
             return Ok(());
         }
-        let known = match access.releases {
-            true => Some(order.release(warp, 1 << lane)),
+        let released = match access.releases {
+            true => vec![(access.scope, order.release(warp, 1 << lane))],
             false => order.released(warp, lane, access.scope),
         };
         if access.polled && !(access.same && self.is_written()) {
@@ -419,17 +417,11 @@ impl Place {
                 Kind::Plain,
             ));
         }
-        let narrow = match access.releases {
-            true => None,
-            false => order.narrower(warp, lane, access.scope),
-        };
         let extra = self.extra.get_or_insert_default();
-        extra.narrow = narrow;
         if !access.reads && !access.same {
             extra.released.clear();
         }
-        if let Some(known) = known {
-            let scope = access.scope;
+        for (scope, known) in released {
             let same = |r: &&mut Release| r.scope == scope && (scope == Scope::Gpu || r.block == me.block);
             match extra.released.iter_mut().find(same) {
                 Some(release) => release.known.join(&known),
@@ -461,9 +453,6 @@ impl Place {
         let Some(extra) = &self.extra else {
             return;
         };
-        if let Some(scope) = extra.narrow {
-            order.narrow = Some((warp, lane, scope));
-        }
         for release in &extra.released {
             if !order.within(release.scope.min(access.scope), release.block) {
                 order.narrow = Some((warp, lane, release.scope.min(access.scope)));
@@ -472,7 +461,7 @@ impl Place {
             if access.acquires {
                 order.acquire(warp, 1 << lane, &release.known);
             } else {
-                order.suspect(warp, lane, access.scope, &release.known);
+                order.suspect(warp, lane, order.distance(release.block), &release.known);
             }
         }
     }

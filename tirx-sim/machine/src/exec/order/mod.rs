@@ -340,6 +340,15 @@ impl Order {
         }
     }
 
+    /// The narrowest scope that has both this block's threads and another's.
+    fn distance(&self, block: u32) -> Scope {
+        let scopes = [Scope::Cta, Scope::Cluster];
+        scopes
+            .into_iter()
+            .find(|s| self.within(*s, block))
+            .unwrap_or(Scope::Gpu)
+    }
+
     /// What lanes have done and know, to be acquired elsewhere.
     pub(crate) fn release(&mut self, warp: usize, mask: u32) -> Known {
         let block = self.block;
