@@ -156,7 +156,7 @@ def election_of_some_lanes(B: T.Buffer((32,), "int32")):
 
 # sim: registers_of_all_roles
 #   B: int32[384] = 0
-#   fault: ask for 89088 registers together, and there are 65536
+#   fault: ask for 89088 registers together, and the block has 64512
 @T.prim_func
 def registers_of_all_roles(B: T.Buffer((384,), "int32")):
     T.device_entry()
@@ -342,6 +342,26 @@ def memory_that_is_not_freed(B: T.Buffer((32,), "uint32")):
     tx = T.thread_id([32])
     slot = T.alloc_shared((1,), "uint32")
     T.ptx.tcgen05.alloc(T.address_of(slot[0]), n_cols=64, cta_group=1)
+
+
+# Warp 0 of each warpgroup is two warps.
+# sim: memory_that_is_freed_twice
+#   B: uint32[256] = 0
+#   fault: warp 4 frees tensor memory that warp 0 frees by the same instruction: one warp of the block executes it
+@T.prim_func
+def memory_that_is_freed_twice(B: T.Buffer((256,), "uint32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    group = T.warpgroup_id([2])
+    warp = T.warp_id_in_wg([4])
+    lane = T.lane_id([32])
+    slot = T.alloc_shared((1,), "uint32")
+    if group == 0:
+        if warp == 0:
+            T.ptx.tcgen05.alloc(T.address_of(slot[0]), n_cols=64, cta_group=1)
+    T.cuda.cta_sync()
+    if warp == 0:
+        T.ptx.tcgen05.dealloc(slot[0], n_cols=64, cta_group=1)
 
 
 # sim: memory_before_its_allocation_is_read

@@ -3,7 +3,7 @@
 //! An arm names the function that compiles the operation, so that what is listed here as run is run.
 
 use tirx_ir::intrin::Op;
-use tirx_ir::{BinOp, DType, Expr};
+use tirx_ir::{BinOp, DType};
 use tirx_source::diagnostic::Result;
 
 use super::Compiler;
@@ -12,7 +12,7 @@ use super::instructions::{self, F32X2};
 use super::ptx_memory::{EIGHT_FLOATS_TO_HALVES, EIGHT_HALVES_TO_FLOATS, TWO_FLOATS_TO_HALVES};
 use super::registers::Val;
 use super::remote::QUIET;
-use super::warp::THREADFENCE;
+use super::warp::{Named, THREADFENCE};
 use tirx_sim_machine::alu::{Bin, Un};
 use tirx_sim_machine::bytecode::{
     AsyncInst, AtomicOp, Class, Direction, Inst, MbarrierWhat, RemoteScope, Scope, ShuffleMode, TensorInst,
@@ -158,13 +158,13 @@ pub(super) fn meaning(op: Op) -> Meaning {
 
         // Warps, blocks, clusters, grids.
         Op::TvmWarpShuffle => Value(|c, call| c.shuffle(ShuffleMode::Index, call.args).map(one)),
-        Op::CudaShflSync => Value(|c, call| c.shuffle(ShuffleMode::Index, call.args).map(one)),
+        Op::CudaShflSync => Value(|c, call| c.shuffle_of_any(ShuffleMode::Index, call.args)),
         Op::TvmWarpShuffleUp => Value(|c, call| c.shuffle(ShuffleMode::Up, call.args).map(one)),
-        Op::CudaShflUpSync => Value(|c, call| c.shuffle(ShuffleMode::Up, call.args).map(one)),
+        Op::CudaShflUpSync => Value(|c, call| c.shuffle_of_any(ShuffleMode::Up, call.args)),
         Op::TvmWarpShuffleDown => Value(|c, call| c.shuffle(ShuffleMode::Down, call.args).map(one)),
-        Op::CudaShflDownSync => Value(|c, call| c.shuffle(ShuffleMode::Down, call.args).map(one)),
+        Op::CudaShflDownSync => Value(|c, call| c.shuffle_of_any(ShuffleMode::Down, call.args)),
         Op::TvmWarpShuffleXor => Value(|c, call| c.shuffle(ShuffleMode::Xor, call.args).map(one)),
-        Op::CudaShflXorSync => Value(|c, call| c.shuffle(ShuffleMode::Xor, call.args).map(one)),
+        Op::CudaShflXorSync => Value(|c, call| c.shuffle_of_any(ShuffleMode::Xor, call.args)),
         Op::TvmWarpActivemask => Value(|c, _| c.active_mask().map(one)),
         Op::CudaActivemask => Value(|c, _| c.active_mask().map(one)),
         Op::CudaBallotSync => Value(|c, call| c.ballot(call.args).map(one)),
@@ -180,10 +180,10 @@ pub(super) fn meaning(op: Op) -> Meaning {
         Op::CudaNanoSleep => Effect(|c, call| c.value(&call.args[0]).map(drop)),
         Op::CudaCtaSync => Effect(|c, _| c.sync_block()),
         Op::CudaWarpSync => Effect(|c, _| c.act(Inst::WarpSync)),
-        Op::CudaWarpgroupSync => Effect(|c, call| c.named_barrier(&call.args[0], &Expr::int32(128), true, true)),
-        Op::PtxBarSync => Effect(|c, call| c.named_barrier(&call.args[0], &call.args[1], true, true)),
-        Op::PtxBarrierSync => Effect(|c, call| c.named_barrier(&call.args[0], &call.args[1], true, false)),
-        Op::PtxBarArrive => Effect(|c, call| c.named_barrier(&call.args[0], &call.args[1], false, true)),
+        Op::CudaWarpgroupSync => Effect(|c, call| c.sync_warpgroup(&call.args[0])),
+        Op::PtxBarSync => Effect(|c, call| c.named_barrier(Named::of(call, true), true)),
+        Op::PtxBarrierSync => Effect(|c, call| c.named_barrier(Named::of(call, false), true)),
+        Op::PtxBarArrive => Effect(|c, call| c.named_barrier(Named::of(call, true), false)),
         Op::PtxBarrierClusterArrive => Effect(|c, call| c.arrive_at_cluster(call)),
         Op::PtxBarrierClusterWait => Effect(|c, _| c.act(Inst::ClusterWait)),
         Op::CudaClusterSync => Effect(|c, _| c.act(Inst::ClusterSync)),

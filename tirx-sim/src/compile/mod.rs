@@ -51,6 +51,7 @@ mod tensor;
 mod warp;
 
 use rustc_hash::FxHashMap;
+use tirx_ir::abi::keys;
 use tirx_ir::{IRModule, PrimFunc, Var};
 use tirx_source::Diagnostics;
 use tirx_source::diagnostic::{Diagnostic, Result, error};
@@ -144,9 +145,12 @@ pub(crate) fn compile(
         false => func.clone(),
     };
     let func = &written_out;
+    let limit = |key: &str| u32::try_from(func.attr(key)?.as_int()?).ok();
     let mut compiler = Compiler {
         code: Code {
             name: function.to_string(),
+            min_blocks: limit(keys::MIN_BLOCKS_PER_SM).unwrap_or(0),
+            max_registers: limit(keys::MAX_REGISTERS),
             ..Code::default()
         },
         options,

@@ -1,13 +1,16 @@
 //! Collective operations of the lanes of a warp and the warps of a block: barriers, shuffles, votes, reductions.
 
-use tirx_ir::Expr;
+use tirx_ir::intrin::Op;
+use tirx_ir::{DType, Expr};
 use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::call::Call;
 use super::registers::Val;
 use tirx_sim_machine::alu::Bin;
-use tirx_sim_machine::bytecode::{Inst, Operand, Scope, Shuffle, ShuffleMode, Special};
+use tirx_sim_machine::bytecode::{
+    Ballot, Inst, Operand, R, Scope, Shuffle, ShuffleMode, Special, Vote, WHOLE_BLOCK,
+};
 use tirx_sim_machine::numeric::Kind;
 
 /// `__threadfence()` is `membar.gl`, which is `fence.sc.gpu`.
@@ -15,6 +18,27 @@ pub(super) const THREADFENCE: Inst = Inst::Fence {
     scope: Scope::Gpu,
     sc: true,
 };
+
+/// A named barrier.
+#[derive(Clone, Copy)]
+pub(super) struct Named<'a> {
+    pub(super) id: &'a Expr,
+    /// All threads of the block where there is no count.
+    pub(super) threads: Option<&'a Expr>,
+    /// All lanes of a warp come together.
+    pub(super) aligned: bool,
+}
+
+impl<'a> Named<'a> {
+    /// Of a call with a barrier and a count.
+    pub(super) fn of(call: &Call<'a>, aligned: bool) -> Named<'a> {
+        Named {
+            id: &call.args[0],
+            threads: Some(&call.args[1]),
+            aligned,
+        }
+    }
+}
 
 impl Compiler<'_> {
     /// A barrier of all threads of the block.
@@ -74,13 +98,36 @@ impl Compiler<'_> {
 
     /// A block barrier that gives whether a condition holds for all threads, or for any.
     pub(super) fn barrier_with_vote(&mut self, condition: &Expr, all: bool) -> Result<Val> {
+        let ballot = self.vote_of(condition, if all { Vote::All } else { Vote::Any })?;
+        self.note_barrier();
+        self.emit(Inst::CtaSyncReduce(ballot));
+        Ok(Val::scalar(Kind::I32, ballot.d))
+    }
+
+    fn vote_of(&mut self, condition: &Expr, vote: Vote) -> Result<Ballot> {
         let predicate = self.condition(condition)?;
         let v = self.vector(predicate)?;
         let d = self.temp_scalar()?;
         self.count(1);
-        self.note_barrier();
-        self.emit(Inst::CtaSyncReduce { d, v, all });
-        Ok(Val::scalar(Kind::I32, d))
+        Ok(Ballot { d, v, vote })
+    }
+
+    /// A named barrier that tells for how many threads a condition holds, whether for all, or for any.
+    pub(super) fn named_barrier_with_vote(
+        &mut self,
+        named: Named<'_>,
+        condition: &Expr,
+        vote: Vote,
+    ) -> Result<Val> {
+        let ballot = self.vote_of(condition, vote)?;
+        let [id, threads] = self.barrier_and_count(named)?;
+        self.emit(Inst::NamedSyncReduce {
+            id,
+            threads,
+            aligned: named.aligned,
+            ballot,
+        });
+        Ok(Val::scalar(Kind::U32, ballot.d))
     }
 
     /// Registers the next block barrier as one that some threads may not reach.
@@ -91,15 +138,35 @@ impl Compiler<'_> {
     }
 
     /// A barrier for some threads, which wait at it or only arrive.
-    pub(super) fn named_barrier(
-        &mut self,
-        id: &Expr,
-        threads: &Expr,
-        waits: bool,
-        aligned: bool,
-    ) -> Result<()> {
+    pub(super) fn named_barrier(&mut self, named: Named<'_>, waits: bool) -> Result<()> {
+        let [id, threads] = self.barrier_and_count(named)?;
+        let aligned = named.aligned;
+        self.emit(if waits {
+            Inst::NamedSync { id, threads, aligned }
+        } else {
+            Inst::NamedArrive { id, threads, aligned }
+        });
+        Ok(())
+    }
+
+    /// A named barrier for the threads of a warpgroup.
+    pub(super) fn sync_warpgroup(&mut self, id: &Expr) -> Result<()> {
+        let threads = Expr::int32(128);
+        let named = Named {
+            id,
+            threads: Some(&threads),
+            aligned: true,
+        };
+        self.named_barrier(named, true)
+    }
+
+    fn barrier_and_count(&mut self, named: Named<'_>) -> Result<[R; 2]> {
+        let whole = Expr::constant(DType::UINT32, WHOLE_BLOCK.into());
         let mut uniform = [0; 2];
-        for (register, e) in uniform.iter_mut().zip([id, threads]) {
+        for (register, e) in uniform
+            .iter_mut()
+            .zip([named.id, named.threads.unwrap_or(&whole)])
+        {
             let value = self.value(e)?;
             let value = self.convert(value, Kind::U32)?;
             match self.first(value)?.at {
@@ -107,13 +174,7 @@ impl Compiler<'_> {
                 Operand::V(_) => return error(self.span, "a barrier that differs from lane to lane"),
             }
         }
-        let [id, threads] = uniform;
-        self.emit(if waits {
-            Inst::NamedSync { id, threads, aligned }
-        } else {
-            Inst::NamedArrive { id, threads, aligned }
-        });
-        Ok(())
+        Ok(uniform)
     }
 
     fn word(&mut self, e: &Expr) -> Result<Val> {
@@ -153,6 +214,19 @@ impl Compiler<'_> {
             at: d,
             mutable: false,
         })
+    }
+
+    /// A shuffle whose value may be packed in a word.
+    pub(super) fn shuffle_of_any(&mut self, mode: ShuffleMode, args: &[Expr]) -> Result<Vec<Val>> {
+        let dtype = args[1].dtype;
+        if u32::from(dtype.bits) * u32::from(dtype.lanes) != 32 || dtype.lanes == 1 {
+            return Ok(vec![self.shuffle(mode, args)?]);
+        }
+        let mut args = args.to_vec();
+        args[1] = Expr::call(Op::Reinterpret, DType::UINT32, vec![args[1].clone()]);
+        let word = self.shuffle(mode, &args)?;
+        let word = self.known(DType::UINT32, vec![word]);
+        self.reinterpret(&word, dtype)
     }
 
     fn push_shuffle(&mut self, shuffle: Shuffle) -> Result<()> {

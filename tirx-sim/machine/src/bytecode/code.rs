@@ -74,6 +74,10 @@ pub struct Code {
     pub writes_anywhere: bool,
     /// It lets the launch after it start early.
     pub launches_dependents: bool,
+    /// How many blocks shall fit in a multiprocessor (launch bounds), or 0.
+    pub min_blocks: u32,
+    /// The most registers of a thread (`__maxnreg__`).
+    pub max_registers: Option<u32>,
     /// All blocks of the grid run together.
     pub grid_sync: bool,
 }
@@ -124,6 +128,7 @@ impl Code {
                     Inst::Atomic { .. }
                         | Inst::Async { .. }
                         | Inst::NamedSync { .. }
+                        | Inst::NamedSyncReduce { .. }
                         | Inst::NamedArrive { .. }
                         | Inst::Mapa { .. }
                         | Inst::ClusterSync

@@ -48,6 +48,31 @@ pub enum Operand {
     S(R),
 }
 
+/// A barrier with this number of threads is for all of the block.
+pub const WHOLE_BLOCK: u32 = u32::MAX;
+
+/// What a barrier tells of the threads' predicates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vote {
+    /// Whether it holds for all.
+    All,
+    /// Whether it holds for any.
+    Any,
+    /// For how many it holds.
+    Count,
+}
+
+/// The vote of a barrier: the vector register of the predicate, the scalar register of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ballot {
+    /// The result.
+    pub d: R,
+    /// The predicate.
+    pub v: R,
+    /// What the result is.
+    pub vote: Vote,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Inst {
     // Moves.
@@ -403,16 +428,20 @@ pub enum Inst {
         d: R,
     },
     CtaSync,
-    CtaSyncReduce {
-        d: R,
-        v: R,
-        all: bool,
-    },
-    /// Waits at barrier `id` for the given number of threads. All lanes of a warp come together where it is `aligned`.
+    CtaSyncReduce(Ballot),
+    /// Waits at barrier `id` for the given number of threads, or for [`WHOLE_BLOCK`].
     NamedSync {
         id: R,
         threads: R,
+        /// All lanes of the warp come together (`bar`, `barrier.aligned`).
         aligned: bool,
+    },
+    /// The same, with a predicate of each thread.
+    NamedSyncReduce {
+        id: R,
+        threads: R,
+        aligned: bool,
+        ballot: Ballot,
     },
     /// Arrives at barrier `id` of the given number of threads without waiting.
     NamedArrive {

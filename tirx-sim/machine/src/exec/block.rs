@@ -419,7 +419,7 @@ impl Block {
                     Status::Asleep(_) => asleep.next().flatten().unwrap_or_default(),
                     Status::Ready => "spin in a loop that waits for memory that nobody writes".to_string(),
                     Status::Barrier(_) => "wait at a block barrier".to_string(),
-                    Status::Named(barrier, threads) => {
+                    Status::Named(barrier, threads, _) => {
                         format!("wait at named barrier {barrier} for {threads} threads")
                     }
                     Status::WarpSync => "wait at a warp barrier for the other lanes".to_string(),

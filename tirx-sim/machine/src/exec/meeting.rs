@@ -6,7 +6,7 @@ use super::named::{self, OF_THE_BLOCK};
 use super::run::Machine;
 use super::{Context, Status, Strand, Trap, Warp, fault, thread_of};
 use crate::alu::LANES;
-use crate::bytecode::Operand;
+use crate::bytecode::{Ballot, Operand, Vote};
 use crate::fault::{Fault, FaultKind};
 
 impl Block {
@@ -111,28 +111,42 @@ impl Block {
 
     fn open_barrier(&mut self) {
         self.shared.at_barrier = 0;
-        let (mut all, mut any) = (true, false);
-        for warp in &self.warps {
-            for strand in &warp.strands {
-                if let Status::Barrier(Some((_, v, _))) = strand.status {
-                    let lanes = &warp.v32[v as usize];
-                    for lane in (0..LANES).filter(|l| strand.mask >> l & 1 != 0) {
-                        all &= lanes[lane] != 0;
-                        any |= lanes[lane] != 0;
-                    }
-                }
-            }
-        }
+        announce(&mut self.warps, |status| match status {
+            Status::Barrier(ballot) => ballot,
+            _ => None,
+        });
         for strand in self.warps.iter_mut().flat_map(|w| &mut w.strands) {
-            if let Status::Barrier(wish) = strand.status {
-                if let Some((d, _, wants_all)) = wish {
-                    strand.scalars[d as usize] = if wants_all { all } else { any } as u64;
-                }
+            if let Status::Barrier(_) = strand.status {
                 strand.status = Status::Ready;
             }
         }
         self.warps.iter_mut().for_each(Warp::unite);
         self.shared.order.barrier();
+    }
+}
+
+/// Counts the votes of the strands that wait at a barrier, and tells each of them what it has asked for.
+pub(super) fn announce(warps: &mut [Warp], ballot_of: impl Fn(Status) -> Option<Ballot>) {
+    let (mut held, mut failed) = (0, 0);
+    for warp in warps.iter() {
+        for strand in &warp.strands {
+            if let Some(ballot) = ballot_of(strand.status) {
+                let lanes = &warp.v32[ballot.v as usize];
+                let voting = (0..LANES).filter(|l| strand.mask >> l & 1 != 0);
+                let (yes, no): (Vec<_>, Vec<_>) = voting.partition(|lane| lanes[*lane] != 0);
+                held += yes.len() as u64;
+                failed += no.len() as u64;
+            }
+        }
+    }
+    for strand in warps.iter_mut().flat_map(|w| &mut w.strands) {
+        if let Some(ballot) = ballot_of(strand.status) {
+            strand.scalars[ballot.d as usize] = match ballot.vote {
+                Vote::All => u64::from(failed == 0),
+                Vote::Any => u64::from(held > 0),
+                Vote::Count => held,
+            };
+        }
     }
 }
 

@@ -84,7 +84,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use crate::alu::{Lanes32, Lanes64};
-use crate::bytecode::{Code, Pc, R};
+use crate::bytecode::{Ballot, Code, Pc};
 use crate::explore::Footprint;
 use crate::fault::{Fault, FaultKind, FaultNote, FaultReport};
 use crate::findings::{Excusable, Findings};
@@ -231,11 +231,10 @@ struct Join {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Status {
     Ready,
-    /// At a block barrier with a predicate: register of the result, register of the predicate, and whether all (rather
-    /// than any) must hold.
-    Barrier(Option<(R, R, bool)>),
+    /// At a block barrier, with a vote or without.
+    Barrier(Option<Ballot>),
     /// At a named barrier, which opens for this number of threads.
-    Named(u32, u32),
+    Named(u32, u32, Option<Ballot>),
     WarpSync,
     /// At a shuffle, for these lanes.
     Exchange(u16, u32),

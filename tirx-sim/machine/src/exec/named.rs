@@ -4,10 +4,12 @@
 //! second group behind the first, a phase may complete with some warps of each. Therefore a thread that comes to a barrier
 //! must be ordered behind all arrivals of the previous phase. Threads that waited in that phase are.
 
+use super::meeting::announce;
 use super::order::{Kind, Known, Mark};
 use super::run::Machine;
 use super::{Shared, Status, Strand, Trap, Warp};
 use crate::alu::LANES;
+use crate::bytecode::{Ballot, Inst, WHOLE_BLOCK};
 use crate::fault::FaultKind;
 use crate::findings::Excusable;
 
@@ -34,16 +36,63 @@ impl Arrivals {
     }
 }
 
+/// The barrier that an instruction names.
+#[derive(Clone, Copy)]
+pub(super) struct Meeting {
+    id: u32,
+    /// How many threads complete a phase.
+    threads: u32,
+    /// All lanes of a warp come together.
+    aligned: bool,
+}
+
 impl Machine<'_, '_> {
-    /// Lanes arrive at a named barrier (PTX ISA, "bar, barrier"); with `waits`, they will wait there. At one that is not `aligned`
-    /// the lanes of a warp may come one by one.
+    pub(super) fn meeting(&self, id: u64, threads: u64, aligned: bool) -> Meeting {
+        let threads = match threads as u32 {
+            WHOLE_BLOCK => self
+                .ctx
+                .block
+                .iter()
+                .product::<u32>()
+                .next_multiple_of(LANES as u32),
+            threads => threads,
+        };
+        Meeting {
+            id: id as u32,
+            threads,
+            aligned,
+        }
+    }
+
+    /// Lanes come to a named barrier and wait. What they wait for is the barrier of the block where that is the same one:
+    /// barrier 0, with all threads.
+    pub(super) fn wait_at_named(
+        &mut self,
+        pc: usize,
+        meeting: Meeting,
+        mask: u32,
+        ballot: Option<Ballot>,
+    ) -> Result<Status, Box<Trap>> {
+        let Meeting { id, threads, .. } = meeting;
+        let whole = threads == self.ctx.block.iter().product();
+        let counted = |inst: &Inst| matches!(inst, Inst::NamedArrive { .. });
+        if id == 0 && whole && !self.ctx.code.insts.iter().any(counted) {
+            return Ok(Status::Barrier(ballot));
+        }
+        self.arrive_at_named(pc, meeting, mask, true)?;
+        Ok(Status::Named(id, threads, ballot))
+    }
+
+    /// Lanes arrive at a named barrier (PTX ISA, "bar, barrier"); with `waits`, they will wait there. At one that is not aligned the
+    /// lanes of a warp may come one by one.
     pub(super) fn arrive_at_named(
         &mut self,
         pc: usize,
-        (id, threads): (u32, u32),
+        meeting: Meeting,
         mask: u32,
-        (waits, aligned): (bool, bool),
+        waits: bool,
     ) -> Result<(), Box<Trap>> {
+        let Meeting { id, threads, aligned } = meeting;
         let lane = mask.trailing_zeros() & 31;
         let message = match (id, threads) {
             (16.., _) => Some(format!("named barrier {id}: a block has 16, numbered from 0")),
@@ -171,8 +220,12 @@ pub(super) fn open(warps: &mut [Warp], shared: &mut Shared) -> bool {
         let order = &mut shared.order;
         let mut all = phase.before;
         let mut waited: Vec<(usize, u32)> = Vec::new();
+        announce(warps, |status| match status {
+            Status::Named(at, _, ballot) if at == id => ballot,
+            _ => None,
+        });
         for (w, warp) in warps.iter_mut().enumerate() {
-            let here = |s: &&mut Strand| matches!(s.status, Status::Named(at, _) if at == id);
+            let here = |s: &&mut Strand| matches!(s.status, Status::Named(at, ..) if at == id);
             for strand in warp.strands.iter_mut().filter(here) {
                 strand.status = Status::Ready;
                 waited.push((w, strand.mask));

@@ -62,8 +62,9 @@ fn other_kind(inst: &Inst) -> Option<&'static str> {
         Inst::Shuffle { .. } | Inst::ActiveMask { .. } => "shuffles",
         Inst::WarpSync
         | Inst::CtaSync
-        | Inst::CtaSyncReduce { .. }
+        | Inst::CtaSyncReduce(_)
         | Inst::NamedSync { .. }
+        | Inst::NamedSyncReduce { .. }
         | Inst::NamedArrive { .. }
         | Inst::ClusterSync
         | Inst::ClusterArrive { .. }

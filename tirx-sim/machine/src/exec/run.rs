@@ -526,15 +526,33 @@ impl Machine<'_, '_> {
                 Inst::Converged => check!(self.converged(mask)),
                 Inst::ActiveMask { d } => s!(d) = mask as u64,
                 Inst::CtaSync => stop!(Stop::Blocked(Status::Barrier(None))),
-                Inst::CtaSyncReduce { d, v, all } => stop!(Stop::Blocked(Status::Barrier(Some((d, v, all))))),
+                Inst::CtaSyncReduce(ballot) => stop!(Stop::Blocked(Status::Barrier(Some(ballot)))),
                 Inst::NamedSync { id, threads, aligned } => {
-                    let (barrier, threads) = (s!(id) as u32, s!(threads) as u32);
-                    check!(self.arrive_at_named(pc - 1, (barrier, threads), mask, (true, aligned)));
-                    stop!(Stop::Blocked(Status::Named(barrier, threads)));
+                    let meeting = self.meeting(s!(id), s!(threads), aligned);
+                    stop!(Stop::Blocked(check!(self.wait_at_named(
+                        pc - 1,
+                        meeting,
+                        mask,
+                        None
+                    ))));
+                }
+                Inst::NamedSyncReduce {
+                    id,
+                    threads,
+                    aligned,
+                    ballot,
+                } => {
+                    let meeting = self.meeting(s!(id), s!(threads), aligned);
+                    stop!(Stop::Blocked(check!(self.wait_at_named(
+                        pc - 1,
+                        meeting,
+                        mask,
+                        Some(ballot)
+                    ))));
                 }
                 Inst::NamedArrive { id, threads, aligned } => {
-                    let (barrier, threads) = (s!(id) as u32, s!(threads) as u32);
-                    check!(self.arrive_at_named(pc - 1, (barrier, threads), mask, (false, aligned)));
+                    let meeting = self.meeting(s!(id), s!(threads), aligned);
+                    check!(self.arrive_at_named(pc - 1, meeting, mask, false));
                     if let Some(rounds) = self.shared.stops(ctx, false) {
                         stop!(Stop::Paused(rounds));
                     }

@@ -444,7 +444,7 @@ fn settle_block(
         for id in 0..16 {
             before.push(at(
                 block,
-                |status| matches!(status, Status::Named(at, _) if at == id),
+                |status| matches!(status, Status::Named(at, ..) if at == id),
             ));
         }
         if block.release(ctx)? {

@@ -6,7 +6,8 @@ use tirx_ir::{BinOp, DType, Expr};
 use tirx_source::diagnostic::Result;
 
 use super::super::Compiler;
-use tirx_sim_machine::bytecode::{AsyncInst, Inst, Scope, ShuffleMode};
+use super::super::warp::Named;
+use tirx_sim_machine::bytecode::{AsyncInst, Inst, Scope, ShuffleMode, Vote};
 use tirx_sim_machine::numeric::Kind;
 
 /// Instructions that change where data is cached, and nothing that can be observed.
@@ -57,18 +58,43 @@ impl Compiler<'_> {
             }
             "bar" | "barrier" if tokens.has("sync") && call.get("b").is_none() => {
                 let Some(id) = call.get("a") else { return Ok(false) };
-                if id.is_int(0) {
-                    self.block_barrier();
-                } else {
-                    return Ok(false);
+                let aligned = family == "bar" || tokens.has("aligned");
+                match id.is_int(0) && aligned {
+                    true => self.block_barrier(),
+                    false => self.named_barrier(
+                        Named {
+                            id,
+                            threads: None,
+                            aligned,
+                        },
+                        true,
+                    )?,
                 }
             }
-            "bar" | "barrier" if tokens.has("arrive") => {
-                let (Some(id), Some(count)) = (call.get("a"), call.get("b")) else {
+            "bar" | "barrier" if tokens.has("arrive") || tokens.has("red") => {
+                let Some(id) = call.get("a") else { return Ok(false) };
+                let named = Named {
+                    id,
+                    threads: call.get("b"),
+                    aligned: family == "bar" || tokens.has("aligned"),
+                };
+                if tokens.has("arrive") {
+                    self.named_barrier(named, false)?;
+                    return Ok(true);
+                }
+                let Some(condition) = call.get("c") else {
                     return Ok(false);
                 };
-                let aligned = tokens.instruction.family == "bar" || tokens.has("aligned");
-                self.named_barrier(id, count, false, aligned)?;
+                let (vote, dtype) = match tokens.get("op") {
+                    "and" => (Vote::All, DType::BOOL),
+                    "or" => (Vote::Any, DType::BOOL),
+                    _ => (Vote::Count, DType::UINT32),
+                };
+                let condition = condition.clone();
+                let result = self.named_barrier_with_vote(named, &condition, vote)?;
+                let result = self.convert(result, if dtype.is_bool() { Kind::Bool } else { Kind::U32 })?;
+                let result = self.known(dtype, vec![result]);
+                self.write(call, vec![("d", vec![result])])?;
             }
             "clusterlaunchcontrol" if tokens.has("try_cancel") => {
                 let (Some(handle), Some(barrier)) = (call.get("addr"), call.get("mbar")) else {

@@ -388,7 +388,17 @@ impl Machine<'_, '_> {
         });
         done.map_err(|(cell, conflict)| {
             let name = format!("lane {}, column {} of tensor memory", cell.lane, cell.column);
-            self.conflicting(&name, 0, conflict, verb)
+            let before = conflict.mark();
+            let mut trap = self.conflicting(&name, 0, conflict, verb);
+            if touch == Touch::Free && before.pc() == pc {
+                trap.message = format!(
+                    "warp {} frees tensor memory that warp {} frees by the same instruction: one warp of the block executes it",
+                    self.id,
+                    before.warp()
+                );
+                trap.notes.clear();
+            }
+            trap
         })
     }
 
