@@ -174,6 +174,7 @@ impl Compiler<'_> {
                 self.masked(call, "ignore_oob", "ignore_bytes_left")?,
                 self.masked(call, "ignore_oob", "ignore_bytes_right")?,
             ],
+            reduces: None,
         });
         self.push_async(inst)
     }

@@ -87,6 +87,8 @@ pub struct BulkInst {
     pub mask: Option<R>,
     /// Bytes at the beginning and at the end that are neither read nor written.
     pub ignored: [Option<R>; 2],
+    /// Combines elements with those that are there.
+    pub reduces: Option<(AtomicOp, Kind)>,
 }
 
 /// A store or reduction of registers that completes at an mbarrier (`st.async`, `red.async`); operands are vector registers.

@@ -38,6 +38,8 @@ pub enum ShuffleMode {
     Ballot,
     /// The same, and orders the memory accesses of the lanes of a mask: a warp barrier of some lanes.
     Meet,
+    /// Mask of lanes with the same value.
+    Match,
     /// Reduction over the lanes of the mask.
     Reduce(Bin),
 }

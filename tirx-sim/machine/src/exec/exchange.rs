@@ -116,7 +116,10 @@ impl Machine<'_, '_> {
                     if wide
                         && !matches!(
                             shuffle.mode,
-                            ShuffleMode::Ballot | ShuffleMode::Meet | ShuffleMode::Reduce(_)
+                            ShuffleMode::Ballot
+                                | ShuffleMode::Meet
+                                | ShuffleMode::Match
+                                | ShuffleMode::Reduce(_)
                         )
                     {
                         self.warp.v64[d as usize][i] = out[i];
@@ -177,6 +180,14 @@ impl Machine<'_, '_> {
                     let named = arguments.mask[lane as usize];
                     out[lane as usize] = members()
                         .filter(|l| named >> l & 1 != 0 && values[*l as usize] != 0)
+                        .fold(0, |bits, l| bits | 1 << l);
+                }
+            }
+            ShuffleMode::Match => {
+                for lane in members() {
+                    let named = arguments.mask[lane as usize];
+                    out[lane as usize] = members()
+                        .filter(|l| named >> l & 1 != 0 && values[*l as usize] == values[lane as usize])
                         .fold(0, |bits, l| bits | 1 << l);
                 }
             }

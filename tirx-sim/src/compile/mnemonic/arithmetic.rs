@@ -78,9 +78,9 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
                 extreme(op, a, b, tokens.has("NaN"), tokens.has("xorsign"))
             }))
         }
-        "abs" => one(signless(get("a")?)),
+        "abs" => one(signless(flushed(get("a")?, tokens.has("ftz")))),
         "neg" => {
-            let a = get("a")?;
+            let a = flushed(get("a")?, tokens.has("ftz"));
             let (bits, mask, dtype) = (bits_of(&a), sign(&a), a.dtype);
             let bits = as_dtype(a, bits);
             one(as_dtype(
@@ -130,6 +130,31 @@ fn signless(e: Expr) -> Expr {
     as_dtype(super::and(e, Expr::constant(bits, keep)), dtype)
 }
 
+/// With `.ftz`, a zero of its sign in place of a subnormal value.
+fn flushed(e: Expr, ftz: bool) -> Expr {
+    if !ftz || e.dtype.lanes > 1 {
+        return e;
+    }
+    let (bits, dtype) = (bits_of(&e), e.dtype);
+    let exponent: i128 = match (dtype.is_bfloat16(), dtype.bits) {
+        (true, _) => 0x7f80,
+        (_, 16) => 0x7c00,
+        (_, 32) => 0x7f80_0000,
+        _ => 0x7ff0 << 48,
+    };
+    let word = as_dtype(e.clone(), bits);
+    let mask = |n: i128| super::and(word.clone(), Expr::constant(bits, n));
+    let small = binary(BinOp::Eq, mask(exponent), Expr::constant(bits, 0));
+    Expr::select(small, as_dtype(mask(sign(&e)), dtype), e)
+}
+
+/// The NaN that instructions give.
+fn canonical_nan(e: &Expr) -> Option<Expr> {
+    let bits = bits_of(e);
+    let ones = (1_i128 << (bits.bits - 1)) - 1;
+    (e.dtype.lanes == 1 && e.dtype.bits < 64).then(|| as_dtype(Expr::constant(bits, ones), e.dtype))
+}
+
 /// The smaller or greater one: the number where one is NaN, or NaN where `nan`.
 fn extreme(op: BinOp, a: Expr, b: Expr, nan: bool, xorsign: bool) -> Expr {
     let is_nan = |e: &Expr| Expr::call(Op::Isnan, DType::BOOL.with_lanes(e.dtype.lanes), vec![e.clone()]);
@@ -149,8 +174,14 @@ fn extreme(op: BinOp, a: Expr, b: Expr, nan: bool, xorsign: bool) -> Expr {
     } else {
         (b.clone(), a.clone())
     };
-    let picked = Expr::select(is_nan(&b), second, picked);
-    Expr::select(is_nan(&a), first, picked)
+    let (any_a, any_b) = (is_nan(&a), is_nan(&b));
+    let picked = Expr::select(any_b.clone(), second, picked);
+    let picked = Expr::select(any_a.clone(), first, picked);
+    let op = if nan { BinOp::Or } else { BinOp::And };
+    match canonical_nan(&a) {
+        Some(canonical) => Expr::select(binary(op, any_a, any_b), canonical, picked),
+        None => picked,
+    }
 }
 
 /// Arithmetic of integers.

@@ -8,7 +8,7 @@ use super::super::Compiler;
 use super::super::registers::Val;
 use super::{and, as_dtype, natural, operand, update_of};
 use tirx_sim_machine::bytecode::{
-    AsyncInst, Direction, Inst, MbarrierInst, MbarrierWhat, PENDING_BITS, StoreInst, TileInst,
+    AsyncInst, BulkInst, Direction, Inst, MbarrierInst, MbarrierWhat, PENDING_BITS, StoreInst, TileInst,
 };
 use tirx_sim_machine::numeric::Kind;
 
@@ -22,6 +22,7 @@ impl Compiler<'_> {
                 self.scatter(call)
             }
             "cp" if tokens.has("async") && !tokens.has("bulk") => self.copy_of_a_part(call),
+            "cp" if !tokens.has("tensor") && !tokens.has("prefetch") => self.bulk_copy(call),
             "mbarrier" => self.mbarrier_mnemonic(call),
             "st" | "red" if tokens.has("async") && call.get("mbar").is_some() => self.store_to_mbarrier(call),
             _ => Ok(false),
@@ -54,6 +55,50 @@ impl Compiler<'_> {
             zeros: true,
             read,
         })?;
+        Ok(true)
+    }
+
+    /// A bulk copy that no row has: one that reduces, or with a mask of bytes and no cache policy.
+    fn bulk_copy(&mut self, call: &InstructionCall) -> Result<bool> {
+        let tokens = &call.tokens;
+        let (Some(to), Some(from), Some(size)) = (call.get("dst_mem"), call.get("src_mem"), call.get("size"))
+        else {
+            return Ok(false);
+        };
+        let reduces = match tokens.has("reduce") {
+            false if call.get("byte_mask").is_none() => return Ok(false),
+            false => None,
+            true => {
+                let op = match tokens.get("op") {
+                    "" => "add",
+                    op => op,
+                };
+                let (Some(op), Some(dtype)) = (update_of(op), natural(tokens.get("type"))) else {
+                    return Ok(false);
+                };
+                Some((op, self.kind(dtype)?))
+            }
+        };
+        let (to, from) = (self.address_value(to)?, self.address_value(from)?);
+        let bytes = self.in_vector(size, Kind::U32)?;
+        let barrier = match call.get("mbar") {
+            Some(mbar) => Some(self.address_value(mbar)?),
+            None => None,
+        };
+        let mask = match call.get("byte_mask") {
+            Some(mask) => Some(self.in_vector(mask, Kind::U32)?),
+            None => None,
+        };
+        self.push_async(AsyncInst::Bulk(BulkInst {
+            to,
+            from,
+            bytes,
+            barrier,
+            ranks: None,
+            mask,
+            ignored: [None, None],
+            reduces,
+        }))?;
         Ok(true)
     }
 

@@ -4,7 +4,7 @@ use tirx_ir::intrin::Op;
 use tirx_ir::intrin::mnemonic::InstructionCall;
 use tirx_ir::{BinOp, DType, Expr};
 
-use super::{Written, and, as_dtype, binary, left, one, operand, or, right};
+use super::{Written, and, binary, one, operand, right};
 
 pub(super) fn values(call: &InstructionCall) -> Option<Written> {
     let tokens = &call.tokens;
@@ -60,49 +60,6 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
                 ("d", vec![binary(BinOp::Sub, first, word(1))]),
                 ("p", vec![binary(BinOp::Ne, elected, word(0))]),
             ])
-        }
-        "match" if tokens.has("any") => {
-            let mask = call.get("membermask")?.as_int()?;
-            let a = get("a")?;
-            let lanes = (0..32).filter(|lane| mask >> lane & 1 == 1).map(|lane| {
-                let args = vec![word(mask), a.clone(), Expr::int32(lane), Expr::int32(32)];
-                let there = Expr::call(Op::CudaShflSync, a.dtype, args);
-                let same = binary(BinOp::Eq, there, a.clone()).cast(DType::UINT32);
-                left(same, word(lane.into()))
-            });
-            one(lanes.reduce(or)?)
-        }
-        "redux" => {
-            if call.get("membermask")?.as_int() != Some(0xffff_ffff) {
-                return None;
-            }
-            let a = get("a")?;
-            let combine = |x: Expr, y: Expr| -> Option<Expr> {
-                Some(match tokens.get("op") {
-                    "add" => binary(BinOp::Add, x, y),
-                    "min" => binary(BinOp::Min, x, y),
-                    "max" => binary(BinOp::Max, x, y),
-                    "and" => and(x, y),
-                    "or" => or(x, y),
-                    "xor" => super::xor(x, y),
-                    _ => return None,
-                })
-            };
-            if tokens.has("abs") || tokens.has("NaN") {
-                return None;
-            }
-            let mut value = a;
-            for step in [16, 8, 4, 2, 1] {
-                let args = vec![
-                    word(0xffff_ffff),
-                    value.clone(),
-                    Expr::int32(step),
-                    Expr::int32(32),
-                ];
-                let other = Expr::call(Op::CudaShflXorSync, value.dtype, args);
-                value = combine(value, other)?;
-            }
-            one(as_dtype(value.clone(), value.dtype))
         }
         _ => None,
     }

@@ -9,7 +9,9 @@ mod asynchronous;
 mod atomics;
 mod bits;
 mod compare;
+mod exchange;
 mod lanes;
+mod parts;
 mod tensor_map;
 mod wide;
 
@@ -54,6 +56,7 @@ impl Compiler<'_> {
         if self.asynchronous_mnemonic(&call)?
             || self.atomic_mnemonic(&call)?
             || self.tensor_map_mnemonic(&call)?
+            || self.exchange(&call)?
             || self.acts(&call)?
         {
             return Ok(());
@@ -114,7 +117,8 @@ impl Compiler<'_> {
 
 /// What an instruction writes, if that is an expression of its operands.
 fn values(call: &InstructionCall) -> Option<Written> {
-    arithmetic::values(call)
+    parts::values(call)
+        .or_else(|| arithmetic::values(call))
         .or_else(|| compare::values(call))
         .or_else(|| bits::values(call))
         .or_else(|| lanes::values(call))

@@ -295,7 +295,7 @@ impl Machine<'_, '_> {
                 self.shared
                     .engine
                     .waited_at
-                    .insert((thread, byte), (parity, phase));
+                    .insert((thread, byte), (parity, phase, inst.relaxed));
                 match same {
                     Some((_, lanes, _)) => *lanes |= 1 << lane,
                     None => known.push((byte, 1 << lane, released)),
@@ -349,7 +349,11 @@ impl Machine<'_, '_> {
         let name = barrier_name(self.ctx, *byte);
         match engine.waited_at.get(&(self.id as u32 * 32 + lane, *byte)) {
             None => format!(": it completes at {name}"),
-            Some((parity, phase)) => format!(
+            Some((.., true)) => format!(
+                ": it completes at {name}, for which this thread has waited by a relaxed wait, which orders nothing: a wait that \
+                 acquires, or a fence behind it, is missing"
+            ),
+            Some((parity, phase, false)) => format!(
                 ": it completes at {name}, where this thread has waited for parity {parity} last, which phase {phase} had \
                  completed before"
             ),

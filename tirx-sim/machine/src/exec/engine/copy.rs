@@ -16,6 +16,8 @@ pub(crate) struct Bytes {
     pub(crate) written: usize,
     /// Of each 16 bytes those that are written, a bit each.
     pub(crate) mask: u16,
+    /// How elements are combined with what is there, instead of replacing it.
+    pub(crate) reduces: Option<(AtomicOp, Kind)>,
 }
 
 impl Work for Bytes {
@@ -24,6 +26,9 @@ impl Work for Bytes {
         let read = self.read.min(self.written);
         if read > 0 {
             reach.read(self.from, &mut bytes[..read])?;
+        }
+        if let Some((op, kind)) = self.reduces {
+            return reach.update(self.to, bytes.len(), &mut |old| combine(op, kind, old, &bytes));
         }
         if self.mask == u16::MAX {
             return reach.write(self.to, &bytes);

@@ -100,6 +100,7 @@ impl Machine<'_, '_> {
                         read,
                         written: *bytes as usize,
                         mask: u16::MAX,
+                        reduces: None,
                     };
                     let issue = Issue {
                         class: Class::Copy,
@@ -262,6 +263,7 @@ impl Machine<'_, '_> {
                 read: moved,
                 written: moved,
                 mask,
+                reduces: inst.reduces,
             };
             let class = match inst.barrier {
                 Some(_) => Class::Told,
@@ -269,7 +271,10 @@ impl Machine<'_, '_> {
             };
             let issue = Issue {
                 class,
-                name: "the bulk copy",
+                name: match inst.reduces {
+                    None => "the bulk copy",
+                    Some(_) => "the bulk reduction",
+                },
                 proxy: Kind::Engine,
                 work: Some(Box::new(work)),
                 completions,

@@ -147,7 +147,7 @@ pub(super) struct Engine {
     /// For messages: the mbarrier of the own block at which an instruction's operations complete, and the parity that a
     /// thread last waited for there, with the phase that was complete.
     told_at: BTreeMap<usize, u32>,
-    waited_at: BTreeMap<(u32, u32), (u32, u64)>,
+    waited_at: BTreeMap<(u32, u32), (u32, u64, bool)>,
     /// Whether a thread has seen that a cancellation was not granted.
     pub(super) refused: bool,
     /// For the timeline: when an operation was last complete, or a warp last arrived at an mbarrier.

@@ -114,6 +114,7 @@ impl Machine<'_, '_> {
                 read: bytes,
                 written: bytes,
                 mask: u16::MAX,
+                reduces: None,
             });
         }
         let mut signal = None;

@@ -1,0 +1,173 @@
+//! Exchanges between lanes whose results depend on who takes part: matches, reductions over a mask, shuffles that tell whether
+//! their source is in range, and the transposition of a matrix.
+
+use tirx_ir::intrin::Op;
+use tirx_ir::intrin::mnemonic::InstructionCall;
+use tirx_ir::{BinOp, DType, Expr};
+use tirx_source::diagnostic::Result;
+
+use super::super::Compiler;
+use super::{and, as_dtype, binary, left, natural, operand, or, right, xor};
+use tirx_sim_machine::alu::Bin;
+use tirx_sim_machine::bytecode::ShuffleMode;
+
+impl Compiler<'_> {
+    /// An exchange between lanes; false where it is none of these.
+    pub(super) fn exchange(&mut self, call: &InstructionCall) -> Result<bool> {
+        match call.tokens.instruction.family {
+            "match" => self.match_lanes(call),
+            "redux" => self.reduce_lanes(call),
+            "shfl" if call.get("p").is_some() => self.shuffle_in_range(call),
+            "movmatrix" => self.transpose_matrix(call),
+            _ => Ok(false),
+        }
+    }
+
+    /// The lanes that have the same value; for `.all` those of the mask if they all have.
+    fn match_lanes(&mut self, call: &InstructionCall) -> Result<bool> {
+        let (Some(mask), Some(a)) = (call.get("membermask"), operand(call, "a")) else {
+            return Ok(false);
+        };
+        let value = self.value(&a)?;
+        let same = self.vote(ShuffleMode::Match, mask, value)?;
+        let same = self.known(DType::UINT32, vec![same]);
+        if call.tokens.has("any") {
+            self.write(call, vec![("d", vec![same])])?;
+            return Ok(true);
+        }
+        let yes = Expr::bool(true);
+        let here = Expr::call(Op::CudaBallotSync, DType::UINT32, vec![mask.clone(), yes]);
+        let here = self.value(&here)?;
+        let here = self.known(DType::UINT32, vec![here]);
+        let all = binary(BinOp::Eq, same, here.clone());
+        let zero = Expr::constant(DType::UINT32, 0);
+        let mut written = vec![("d", vec![Expr::select(all.clone(), here, zero)])];
+        if call.get("p").is_some() {
+            written.push(("p", vec![all]));
+        }
+        self.write(call, written)?;
+        Ok(true)
+    }
+
+    /// A reduction over the lanes of a mask.
+    fn reduce_lanes(&mut self, call: &InstructionCall) -> Result<bool> {
+        let tokens = &call.tokens;
+        let (Some(mask), Some(a)) = (call.get("membermask"), operand(call, "a")) else {
+            return Ok(false);
+        };
+        let dtype = a.dtype;
+        let kind = self.kind(dtype)?;
+        let op = match (tokens.get("op"), kind.is_float(), kind.is_signed()) {
+            ("add", false, _) => Bin::Add,
+            ("and", false, _) => Bin::And,
+            ("or", false, _) => Bin::Or,
+            ("xor", false, _) => Bin::Xor,
+            ("min", true, _) => Bin::MinF,
+            ("max", true, _) => Bin::MaxF,
+            ("min", _, true) => Bin::MinS,
+            ("max", _, true) => Bin::MaxS,
+            ("min", ..) => Bin::MinU,
+            ("max", ..) => Bin::MaxU,
+            _ => return Ok(false),
+        };
+        let a = match tokens.has("abs") {
+            true => {
+                let bits = as_dtype(a, DType::UINT32);
+                as_dtype(and(bits, Expr::constant(DType::UINT32, 0x7fff_ffff)), dtype)
+            }
+            false => a,
+        };
+        let value = self.value(&a)?;
+        let a = self.known(dtype, vec![value]);
+        let reduced = self.vote(ShuffleMode::Reduce(op), mask, value)?;
+        let reduced = self.known(DType::UINT32, vec![reduced]);
+        let result = as_dtype(reduced, dtype);
+        let result = match tokens.has("NaN") {
+            true => {
+                let is_nan = Expr::call(Op::Isnan, DType::BOOL, vec![a]);
+                let any = Expr::call(Op::CudaBallotSync, DType::UINT32, vec![mask.clone(), is_nan]);
+                let any = binary(BinOp::Ne, any, Expr::constant(DType::UINT32, 0));
+                let nan = as_dtype(Expr::constant(DType::UINT32, 0x7fff_ffff), dtype);
+                Expr::select(any, nan, result)
+            }
+            false => result,
+        };
+        self.write(call, vec![("d", vec![result])])?;
+        Ok(true)
+    }
+
+    /// A shuffle that also tells whether its source lane is in range (PTX ISA, "shfl.sync").
+    fn shuffle_in_range(&mut self, call: &InstructionCall) -> Result<bool> {
+        let get = |name: &str| operand(call, name);
+        let (Some(mask), Some(a), Some(b), Some(c)) = (call.get("membermask"), get("a"), get("b"), get("c"))
+        else {
+            return Ok(false);
+        };
+        let word = |n: i128| Expr::constant(DType::UINT32, n);
+        let low = |e: Expr| and(e, word(31));
+        let rank = self.thread_rank()?;
+        let lane = low(self.known(DType::INT32, vec![rank]).cast(DType::UINT32));
+        let segment = low(right(c.clone(), word(8)));
+        let rest = xor(segment.clone(), word(31));
+        let first = and(lane.clone(), segment);
+        let last = or(first.clone(), and(low(c), rest.clone()));
+        let by = low(b);
+        let signed = |e: Expr| e.cast(DType::INT32);
+        let (source, in_range) = match call.tokens.get("mode") {
+            "up" => {
+                let source = binary(BinOp::Sub, signed(lane.clone()), signed(by));
+                let in_range = binary(BinOp::Ge, source.clone(), signed(last));
+                (source, in_range)
+            }
+            mode => {
+                let source = match mode {
+                    "down" => binary(BinOp::Add, lane.clone(), by),
+                    "bfly" => xor(lane.clone(), by),
+                    _ => or(first, and(by, rest)),
+                };
+                let in_range = binary(BinOp::Le, source.clone(), last);
+                (signed(source), in_range)
+            }
+        };
+        let in_range = self.value(&in_range)?;
+        let in_range = self.known(DType::BOOL, vec![in_range]);
+        let source = Expr::select(in_range.clone(), source, signed(lane));
+        let args = vec![mask.clone(), a.clone(), source, Expr::int32(32)];
+        let value = Expr::call(Op::CudaShflSync, a.dtype, args);
+        self.write(call, vec![("d", vec![value]), ("p", vec![in_range])])?;
+        Ok(true)
+    }
+
+    /// The transposed matrix of 8 x 8 halves: a lane has two of a row, and takes one from each of two lanes.
+    fn transpose_matrix(&mut self, call: &InstructionCall) -> Result<bool> {
+        let Some(a) = operand(call, "a") else {
+            return Ok(false);
+        };
+        let Some(dtype) = natural("b32") else {
+            return Ok(false);
+        };
+        let word = |n: i128| Expr::constant(dtype, n);
+        let rank = self.thread_rank()?;
+        let lane = and(self.known(DType::INT32, vec![rank]).cast(dtype), word(31));
+        let row = right(lane.clone(), word(2));
+        let pair = and(lane, word(3));
+        let take = |n: i128| {
+            let source = or(
+                left(or(left(pair.clone(), word(1)), word(n)), word(2)),
+                right(row.clone(), word(1)),
+            );
+            let args = vec![
+                word(0xffff_ffff),
+                a.clone(),
+                source.cast(DType::INT32),
+                Expr::int32(32),
+            ];
+            let both = Expr::call(Op::CudaShflSync, dtype, args);
+            let shift = left(and(row.clone(), word(1)), word(4));
+            and(right(both, shift), word(0xffff))
+        };
+        let value = or(take(0), left(take(1), word(16)));
+        self.write(call, vec![("d", vec![value])])?;
+        Ok(true)
+    }
+}
