@@ -49,6 +49,10 @@ def replaced(
 # variant: replaced_by_half of replaced
 #   replace: "M[tx] = template[tx]" -> "M[tx] = T.Select(tx < 16, template[tx], T.uint32(0))"
 
+# The view says that it is of a parameter's memory.
+# variant: replaced_from_a_parameter of replaced
+#   replace: "data=words)" -> 'data=T.reinterpret("handle", T.address_of(A_map)), scope="param")'
+
 # The copy may read the map as it was before.
 # variant: replaced_without_acquire of replaced
 #   without: 'T.ptx["fence.proxy.tensormap::generic.acquire.gpu"](W.ptr_to([0]))'
