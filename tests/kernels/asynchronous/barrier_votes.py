@@ -62,9 +62,9 @@ def counts_of_the_whole_block(B: T.Buffer((64,), "int32")):
     else:
         T.ptx.bar.sync(T.uint32(0), T.uint32(64))
     B[tx] = S[63 - tx]
-    T.ptx.bar.sync(T.uint32(7))
+    T.ptx.bar.cta.sync(T.uint32(7))
     S[63 - tx] = B[tx]
-    T.ptx.barrier.sync(T.uint32(0))
+    T.ptx.barrier.cta.sync(T.uint32(0))
     B[tx] = 2 * S[63 - tx]
 
 
