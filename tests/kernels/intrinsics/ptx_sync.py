@@ -27,6 +27,7 @@ def elects(B: T.Buffer((3, 64), "uint32")):
     if tx >= 32:
         if T.ptx.elect_sync():
             B[2, tx] = T.uint32(2)
+    T.cuda.cta_sync()
     T.ptx.setmaxnreg(True, 232)
     T.ptx.fence.mbarrier_init()
     T.ptx.fence.proxy_async()

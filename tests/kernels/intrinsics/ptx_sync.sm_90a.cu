@@ -45,6 +45,7 @@ extern "C" __global__ void __launch_bounds__(64) elects_kernel(unsigned int* __r
       B_ptr[(int)threadIdx.x + 128] = 2U;
     }
   }
+  __syncthreads();
   tirx_ptx_setmaxnreg_inc_232();
   tirx_ptx_fence_mbarrier_init();
   tirx_ptx_fence_proxy_async();
