@@ -116,7 +116,8 @@ pub(super) fn meaning(op: Op) -> Meaning {
         Op::CudaTrapWhenAssertFailed => Effect(|c, call| c.assertion(&call.args[0], "trap_when_assert_failed".to_string())),
         Op::BreakLoop => Effect(|c, _| c.of_loop(Inst::Break)),
         Op::ContinueLoop => Effect(|c, _| c.of_loop(Inst::Continue)),
-        Op::ThreadReturn => Effect(|c, _| c.act(Inst::Return)),
+        // Values that functions return have been bound where they are called; a kernel returns none.
+        Op::ThreadReturn | Op::Ret => Effect(|c, _| c.act(Inst::Return)),
 
         // Pointers, and memory through them.
         Op::IsNullptr => Value(|c, call| c.is_null(&call.args[0]).map(one)),
@@ -345,6 +346,6 @@ pub(super) fn meaning(op: Op) -> Meaning {
 
         // Gone from a final device function.
         Op::QMultiplyShiftPerAxis | Op::TypeAnnotation | Op::TvmTuple | Op::Filter | Op::BufferOffset |
-        Op::CallFunction | Op::Ret | Op::PtxAddr | Op::TvmThreadAllreduce => Lowered,
+        Op::CallFunction | Op::PtxAddr | Op::TvmThreadAllreduce => Lowered,
     }
 }

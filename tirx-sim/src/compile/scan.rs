@@ -261,7 +261,7 @@ impl Scan {
 /// Whether a loop body may leave an iteration early.
 fn jumps_out(body: &Stmt) -> bool {
     contains_call(body, |op| {
-        matches!(op, Op::BreakLoop | Op::ContinueLoop | Op::ThreadReturn)
+        matches!(op, Op::BreakLoop | Op::ContinueLoop | Op::ThreadReturn | Op::Ret)
     })
 }
 
