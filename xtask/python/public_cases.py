@@ -461,3 +461,30 @@ def sparse_decode(keys, chosen):
 @case("sparse decode, 64 heads, 256 of 320 keys")
 def _():
     return sparse_decode(320, 256)
+
+
+@case("sparse decode, the sum of 3 parts")
+def _():
+    heads, parts = 64, 3
+    rng = np.random.default_rng(20)
+    logs, values = rng.standard_normal((parts, heads)), rng.standard_normal((parts, heads, 512)).astype(np.float32)
+    logs, sink = logs.astype(np.float32), rng.standard_normal(heads).astype(np.float32)  # those of the parts are of base 2
+    weights = np.exp2(logs.astype(np.float64))
+    total = np.log(weights.sum(axis=0))
+    out = (weights[:, :, None] * values).sum(axis=0) / (np.exp(total) + np.exp(sink))[:, None]
+    return Case(
+        "flashmla/sparse_decode_head64.py",
+        {"max_splits": 32, "use_pdl": False},
+        {
+            **{"lse_accum": logs.reshape(-1), "o_accum": values.reshape(-1), "num_splits": np.int32([0, parts]), "attn_sink": sink},
+            **{"stride_lse_b": heads, "stride_lse_s_q": heads},
+            **{"stride_o_b": heads * 512, "stride_o_s_q": heads * 512, "stride_o_h_q": 512},
+            **{"stride_lse_accum_split": heads, "stride_lse_accum_s_q": heads},
+            **{"stride_o_accum_split": heads * 512, "stride_o_accum_s_q": heads * 512, "stride_o_accum_h_q": 512},
+            **{"b": 1, "s_q": 1, "h_q": heads, "d_v": 512, "num_sm_parts": parts - 1},
+        },
+        {"out": (bfloat16(out).reshape(-1), 1 / 64, 1e-3), "lse": (total.astype(np.float32), 1e-4, 1e-4)},
+        bits={"out"},
+        # `get_kernel` would choose `max_splits` by the GPU that is there.
+        entry="_sparse_decode_head64_combine_kernel",
+    )
