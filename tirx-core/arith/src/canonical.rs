@@ -291,6 +291,10 @@ impl Analyzer {
             quotient.divide_exactly(c);
             return Canon::Sum(quotient);
         }
+        if self.part_leaves(&sum, &rest) {
+            let whole = Term::atom(sum.into_expr(self));
+            return Canon::Sum(Sum::of_term(self.divide_term(whole, c, truncates)));
+        }
         // Truncation splits over a sum only where both parts are not negative.
         if truncates && (self.bound_of_sum(&quotient).min < 0 || self.bound_of_sum(&rest).min < 0) {
             let bound = self.bound_of_sum(&sum);
@@ -423,6 +427,9 @@ impl Analyzer {
         let bound = self.bound_of_sum(&rest);
         if bound.min >= 0 && bound.max < c {
             return Canon::Sum(rest);
+        }
+        if self.part_leaves(&sum, &rest) {
+            return self.remainder_of_term(Term::atom(sum.into_expr(self)), c, truncates);
         }
         if whole.min >= 0 && whole.max < c {
             return Canon::Sum(sum);

@@ -260,12 +260,21 @@ impl Analyzer {
             }
             Op::BitwiseOr | Op::BitwiseXor => {
                 let (x, y) = (arg(0), arg(1));
-                if x.min < 0 || y.min < 0 || x.max >= INFINITE || y.max >= INFINITE {
-                    return range;
-                }
-                let bits = 128 - x.max.max(y.max).leading_zeros();
-                let least = if op == Op::BitwiseOr { x.min.max(y.min) } else { 0 };
-                ConstIntBound::new(least, (1i128 << bits) - 1)
+                let or = op == Op::BitwiseOr;
+                let most = match x.max >= INFINITE || y.max >= INFINITE {
+                    true => range.max,
+                    false => (1i128 << (128 - x.max.max(y.max).max(0).leading_zeros())) - 1,
+                };
+                let least = match (x.min >= 0, y.min >= 0) {
+                    (true, true) if or => x.min.max(y.min),
+                    (true, true) => 0,
+                    // Bits that are set in a negative value bring it nearer to zero.
+                    (true, false) if or => y.min.max(range.min + x.min),
+                    (false, true) if or => x.min.max(range.min + y.min),
+                    (false, false) if or => x.min.max(y.min),
+                    _ => return range,
+                };
+                ConstIntBound::new(least, most)
             }
             // The opposite and one less, whether or not the dtype has a sign.
             Op::BitwiseNot => {

@@ -49,7 +49,7 @@ impl Analyzer {
                 match kind {
                     // A mask or a shift gives knowledge if it bounds either end.
                     ExprKind::Call {
-                        op: Op::BitwiseAnd | Op::ShiftRight,
+                        op: Op::BitwiseAnd | Op::BitwiseOr | Op::ShiftRight,
                         ..
                     } => inside.contains(&true),
                     _ => inside == [true, true],
@@ -70,19 +70,33 @@ impl Analyzer {
         }
     }
 
-    /// Whether an operand of the pattern is a sum that stays within, with a constant near the end of the dtype: see
-    /// [`Analyzer::as_atom_near_the_edge`].
+    /// Whether an operand of the pattern is a sum with a summand near the end of the dtype: a constant in a sum that stays
+    /// within, or another value of which this is known. See [`Analyzer::as_atom_near_the_edge`].
     fn takes_apart_at_the_edge(&self, pattern: &Pattern, found: &Match<'_>, range: ConstIntBound) -> bool {
         let Pattern::Binary(BinOp::Add | BinOp::Sub, a, b) = pattern else {
             return false;
         };
         let near = |p: &Pattern| found.constant(p).is_some_and(|c| is_near_the_edge(c, range));
+        let reaches = |p: &Pattern| match p {
+            Pattern::Any(name) => found.any(*name).is_some_and(|e| self.reaches_the_edge(e, range)),
+            _ => false,
+        };
         [a, b].into_iter().any(|side| match &**side {
             Pattern::Binary(BinOp::Add | BinOp::Sub, x, y) => {
-                (near(x) || near(y)) && self.bound_within(side, found, range).is_some()
+                let constant = (near(x) || near(y)) && self.bound_within(side, found, range).is_some();
+                constant || reaches(x) || reaches(y)
             }
             _ => false,
         })
+    }
+
+    /// Whether a value that is no constant and of which something is known takes up more than half of the dtype on one
+    /// side of zero, as `n & 2147483647` does: few sums of it and something else stay within.
+    fn reaches_the_edge(&self, expr: &Expr, range: ConstIntBound) -> bool {
+        let bound = self.const_int_bound(expr);
+        (bound.max > range.max / 2 + 1 || bound.min < range.min / 2)
+            && expr.as_int().is_none()
+            && self.is_known(expr)
     }
 
     /// The bound of what a pattern matched; `None` if something on the way to it may leave `range`.
@@ -120,6 +134,11 @@ impl Analyzer {
             .is_within(ConstIntBound::of_dtype(sum.dtype))
     }
 
+    /// Whether a part of a sum may leave the dtype although the whole sum stays within.
+    pub(super) fn part_leaves(&self, whole: &Sum, part: &Sum) -> bool {
+        self.sum_stays_within(whole) && !self.sum_stays_within(part)
+    }
+
     /// Whether a term that two sums share leaves the dtype when its occurrences are joined, although the sums do not:
     /// `m - 1 + m` of an `m` whose double is too large.
     pub(super) fn join_leaves(&self, a: &Sum, b: &Sum, by: i128) -> bool {
@@ -137,16 +156,19 @@ impl Analyzer {
         within(x) && within(y) && within(x.add(y.mul(ConstIntBound::exactly(by))))
     }
 
-    /// The sum as one term if its constant must not be added to anything else first: `2147483647 - max(m, 0)` is never
-    /// negative, while `n + 2147483647` leaves the dtype for every positive `n`. Only where nothing is known of `other`;
-    /// what is known is ordered by [`Analyzer::written_within`].
+    /// The sum as one term if one of its summands must not be added to anything else first: `2147483647 - max(m, 0)` is
+    /// never negative, while `n + 2147483647` leaves the dtype for every positive `n`; and `m - (n | 2147483647)` says
+    /// more of `m` than the bounds do. Only where nothing is known of `other`; what is known is ordered by
+    /// [`Analyzer::written_within`].
     pub(super) fn as_atom_near_the_edge(&self, sum: Sum, other: &Sum) -> Sum {
         let range = ConstIntBound::of_dtype(sum.dtype);
-        if !is_near_the_edge(sum.base, range)
-            || sum.terms.is_empty()
-            || other.terms.is_empty()
-            || !self.sum_stays_within(&sum)
-        {
+        if sum.terms.is_empty() || other.terms.is_empty() {
+            return sum;
+        }
+        let constant = || is_near_the_edge(sum.base, range) && self.sum_stays_within(&sum);
+        let reaches = |t: &Term| t.is_atom() && self.reaches_the_edge(&t.index, range);
+        let summands = sum.len() + usize::from(sum.base != 0);
+        if !constant() && !(summands > 1 && sum.terms.iter().any(reaches)) {
             return sum;
         }
         let total = self.bound_of_sum(&sum).add(self.bound_of_sum(other));
@@ -355,6 +377,50 @@ mod tests {
         assert_eq!(
             simplified(|[n, ..]| Expr::int32(-9) - shifted(n)),
             "-9 - T.shift_right(-2147483648, n)"
+        );
+    }
+
+    #[test]
+    fn a_sum_that_uses_the_range_up_is_not_taken_apart() {
+        let masked = |n: Expr| Expr::call(Op::BitwiseOr, DType::INT32, vec![n, Expr::int32(i32::MAX)]);
+        // -1 or 2147483647: the difference is in range for each `y`, and `y + (n | 2147483647)` for none but 0.
+        let (n, y) = (Var::new("n", DType::INT32), Var::new("y", DType::INT32));
+        let mut analyzer = Analyzer::new();
+        analyzer.set_bound(&y, ConstIntBound::new(0, 2));
+        let difference = Expr::var(&y) - (Expr::int32(2) - masked(Expr::var(&n)));
+        let condition = Expr::binary(BinOp::Ge, Expr::int32(0), difference);
+        assert_eq!(
+            print_expr(&analyzer.simplify(&condition)),
+            "y + -2 + T.bitwise_or(n, 2147483647) <= 0"
+        );
+        // Nothing is known of the double, but its difference from the masked value is in range.
+        let double = Expr::var(&n) + Expr::var(&n);
+        let difference = Expr::var(&y) - (double - masked(Expr::var(&n)));
+        assert_eq!(
+            print_expr(&analyzer.simplify(&difference)),
+            "y - (n * 2 - T.bitwise_or(n, 2147483647))"
+        );
+    }
+
+    #[test]
+    fn a_remainder_keeps_the_constant_that_keeps_its_sum_within() {
+        let long = |v: i64| Expr::constant(DType::INT64, v.into());
+        let s = Expr::var(&Var::new("s", DType::INT64));
+        let other = Expr::var(&Var::new("t", DType::INT64));
+        let digit = Expr::binary(BinOp::FloorMod, s, long((1 << 32) + 1));
+        let most = long(1 << 62);
+        let clamped = |e: Expr| {
+            let less = Expr::binary(BinOp::Min, e, most.clone() - long(1));
+            Expr::binary(BinOp::Max, less, long(-(1 << 62)))
+        };
+        let product = long(-2_041_473_773) * (digit + long(-(1 << 31)));
+        let sum = clamped(product) + clamped(other);
+        let whole = Expr::binary(BinOp::FloorMod, sum, long(2048));
+        // Without the constant, a multiple of 2048, the least sum is below -2^63.
+        assert_eq!(
+            print_expr(&Analyzer::new().simplify(&whole)),
+            "(T.max(T.min(t, T.int64(4611686018427387903)), T.int64(-4611686018427387904)) + \
+             T.int64(4384031545338363904) - s % T.int64(4294967297) * T.int64(2041473773)) % T.int64(2048)"
         );
     }
 
