@@ -98,10 +98,36 @@ fn call_folds(op: Op, args: &[Expr]) -> bool {
     }
 }
 
+/// Brackets within brackets that Python reads: CPython gives up at 200, and a name is worth more than the last few.
+const MOST_BRACKETS: u32 = 150;
+
 impl Printer {
     /// Writes an expression in a context without operators.
     pub(super) fn expr(&mut self, out: &mut String, e: &Expr) {
-        self.operand(out, e, level::ANY);
+        self.bracketed(out, e, |printer, out| printer.operand(out, e, level::ANY));
+    }
+
+    /// Writes `e`, which stands in brackets, by `write`. Below [`MOST_BRACKETS`] it gets a name, which is an alias of the
+    /// expression and computes nothing: `nested = T.meta_var(…)` ahead of the line.
+    fn bracketed(&mut self, out: &mut String, e: &Expr, write: impl FnOnce(&mut Printer, &mut String)) {
+        // A load may stand where its address is meant; a variable that `T.Let` binds has no name ahead of the line.
+        let named = self.brackets >= MOST_BRACKETS
+            && self.names_expressions
+            && self.lets == 0
+            && e.depth() > 1
+            && !matches!(e.kind, ExprKind::BufferLoad { .. });
+        if !named {
+            self.brackets += 1;
+            write(self, out);
+            self.brackets -= 1;
+            return;
+        }
+        let around = std::mem::take(&mut self.brackets);
+        let value = self.expr_text(e);
+        self.brackets = around;
+        let name = self.names.fresh("nested");
+        self.before.push(format!("{name} = T.meta_var({value})"));
+        out.push_str(&name);
     }
 
     /// The text of an expression in a context without operators.
@@ -129,11 +155,11 @@ impl Printer {
                 self.expr(out, value);
                 out.push(')');
             }
-            ExprKind::Binary(op, a, b) => self.binary(out, *op, a, b, min),
+            ExprKind::Binary(op, a, b) => self.binary(out, e, (*op, a, b), min),
             ExprKind::Not(value) if is_number(value) => self.function_call(out, "Not", &[value]),
-            ExprKind::Not(value) => parenthesized(out, min > level::NOT, |out| {
+            ExprKind::Not(value) => self.parenthesized(out, e, min > level::NOT, |printer, out| {
                 out.push_str("not ");
-                self.operand(out, value, level::NOT);
+                printer.operand(out, value, level::NOT);
             }),
             ExprKind::Select(condition, yes, no) => self.function_call(out, "Select", &[condition, yes, no]),
             ExprKind::BufferLoad {
@@ -166,21 +192,24 @@ impl Printer {
                 let name = self.names.define_var(var);
                 self.declare(&name, var);
                 out.push_str("T.Let(");
+                self.lets += 1;
                 self.expr(out, body);
+                self.lets -= 1;
                 out.push_str(&format!(", where={{{name}: {value}}})"));
             }
         }
     }
 
-    fn binary(&mut self, out: &mut String, op: BinOp, a: &Expr, b: &Expr, min: u8) {
+    /// The binary node `e`, of an operator and two operands.
+    fn binary(&mut self, out: &mut String, e: &Expr, (op, a, b): (BinOp, &Expr, &Expr), min: u8) {
         // On vectors, `and` and `or` are the bitwise operators.
         let folded = folds(op, a, b) || (op.is_logical() && a.dtype.is_vector());
         match operator(op, a.dtype) {
-            Some((symbol, own)) if !folded => parenthesized(out, own < min, |out| {
+            Some((symbol, own)) if !folded => self.parenthesized(out, e, own < min, |printer, out| {
                 // Python chains comparisons, so a comparison on the left needs parentheses too.
-                self.operand(out, a, if own == level::COMPARISON { own + 1 } else { own });
+                printer.operand(out, a, if own == level::COMPARISON { own + 1 } else { own });
                 out.push_str(&format!(" {symbol} "));
-                self.operand(out, b, own + 1);
+                printer.operand(out, b, own + 1);
             }),
             _ => {
                 let name = match op {
@@ -192,6 +221,24 @@ impl Printer {
                 self.function_call(out, name, &[a, b]);
             }
         }
+    }
+
+    /// Writes `e` by `inner`, in parentheses if `yes`.
+    fn parenthesized(
+        &mut self,
+        out: &mut String,
+        e: &Expr,
+        yes: bool,
+        inner: impl FnOnce(&mut Printer, &mut String),
+    ) {
+        if !yes {
+            return inner(self, out);
+        }
+        self.bracketed(out, e, |printer, out| {
+            out.push('(');
+            inner(printer, out);
+            out.push(')');
+        });
     }
 
     fn function_call(&mut self, out: &mut String, name: &str, args: &[&Expr]) {
@@ -433,16 +480,6 @@ pub(super) fn type_text(ty: &Type) -> String {
         Type::Prim(dtype) => format!("T.{dtype}"),
         Type::Pointer { element, scope } => format!("T.handle(\"{element}\", \"{scope}\")"),
         Type::TensorMap => "T.TensorMap()".to_string(),
-    }
-}
-
-fn parenthesized(out: &mut String, yes: bool, inner: impl FnOnce(&mut String)) {
-    if yes {
-        out.push('(');
-    }
-    inner(out);
-    if yes {
-        out.push(')');
     }
 }
 

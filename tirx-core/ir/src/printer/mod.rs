@@ -82,6 +82,7 @@ pub fn print_stmt(stmt: &Stmt) -> String {
     with_stack_for(stmt.levels(), || {
         let mut printer = Printer::new();
         printer.prescan = Rc::new(Prescan::of(stmt));
+        printer.names_expressions = true;
         printer.block(stmt);
         printer.out
     })
@@ -97,6 +98,13 @@ struct Printer {
     params: Vec<Var>,
     /// Lines to print before the current one: declarations that it needs.
     before: Vec<String>,
+    /// Brackets around the expression being printed.
+    brackets: u32,
+    /// Bodies of `T.Let` around it.
+    lets: u32,
+    /// Whether what stands in too many brackets is named ahead of the line: not in a message, which has no such place, nor
+    /// in a signature.
+    names_expressions: bool,
 }
 
 impl Printer {
@@ -108,6 +116,9 @@ impl Printer {
             prescan: Rc::default(),
             params: Vec::new(),
             before: Vec::new(),
+            brackets: 0,
+            lets: 0,
+            names_expressions: false,
         }
     }
 
@@ -172,7 +183,9 @@ impl Printer {
             text.push(')');
             self.line(&text);
         }
+        self.names_expressions = true;
         self.block(&func.body);
+        self.names_expressions = false;
         self.indent -= 1;
         self.names.leave();
     }
