@@ -96,16 +96,13 @@ fn tensor_maps_are_checked_encoded_and_passed_by_number() {
     );
     assert!(raw.contains(", &[0, 1, b_ptr], &[a_map, b_map])"), "{raw}");
     // The kernel puts the maps' addresses into memory: whoever reads them may store through the maps.
-    assert_eq!(
-        launcher.signature.params[0].rust_type(),
-        "&mut impl ::tirx_rt::AsTensorMut<f32>"
-    );
+    assert_eq!(launcher.types()[0], "&mut impl ::tirx_rt::AsTensorMut<f32>");
 }
 
 #[test]
 fn a_tensor_map_is_a_parameter() {
     let launcher = launcher("tensor_map_parameter", "map_of_the_caller");
-    assert_eq!(launcher.signature.params[0].rust_type(), "&::tirx_rt::TensorMap");
+    assert_eq!(launcher.types()[0], "&::tirx_rt::TensorMap");
     assert!(
         launcher
             .call_host("k")

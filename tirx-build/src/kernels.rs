@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tirx_core::codegen::cuda;
-use tirx_core::codegen::rust::ParamKind;
 use tirx_core::diagnostic::{Diagnostic, Level, Message, Place};
+use tirx_core::ir::abi::ParamKind;
 use tirx_core::ir::{AttrValue, IRModule, PrimFunc, verify};
 use tirx_core::script::NoImports;
 use tirx_core::source::SourceMap;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tirx_bundle::{Files, Function, Kernel, LOCK, NOTICE, Param, Problem, hash};
 
-use tirx_core::codegen::rust::FunctionParam;
+use tirx_core::ir::abi::FunctionParam;
 
 use crate::error::{Error, Result};
 use crate::generate::Variant;

@@ -11,7 +11,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use tirx_core::codegen::rust::{Param, ParamKind, is_keyword, rust_element, rust_scalar, tensor_type};
+use tirx_core::codegen::rust::{is_keyword, rust_element, rust_scalar, rust_type, tensor_type};
+use tirx_core::ir::abi::ParamKind;
 use tirx_core::script::ConstValue;
 
 use super::{GeneratedKernel, RESULT, Variant, doc, value_text, values_text};
@@ -52,14 +53,14 @@ impl Type {
 }
 
 /// The text around the element type of a parameter's type, and the element type.
-fn parts(param: &Param) -> (&'static str, String, &'static str) {
-    match &param.kind {
+fn parts(kind: &ParamKind) -> (&'static str, String, &'static str) {
+    match kind {
         ParamKind::Tensor { dtype, written, .. } => {
             let (before, after) = tensor_type(*written);
             (before, rust_element(*dtype).unwrap_or("u8").to_string(), after)
         }
         ParamKind::Scalar(dtype) => ("", rust_scalar(*dtype).unwrap_or("i64").to_string(), ""),
-        ParamKind::TensorMap | ParamKind::Unused => ("", param.rust_type(), ""),
+        ParamKind::TensorMap | ParamKind::Unused => ("", rust_type(kind), ""),
     }
 }
 
@@ -68,19 +69,19 @@ impl<'a> Choice<'a> {
     pub(super) fn of(kernel: &'a GeneratedKernel) -> Option<Choice<'a>> {
         let variants = &kernel.variants;
         let first = variants.first()?;
-        let signature = |v: &'a Variant| v.compiled.launcher.signature.params.as_slice();
+        let launcher = |v: &'a Variant| &v.compiled.launcher;
         let mut types: Vec<Vec<String>> = Vec::new();
         let mut params = Vec::new();
-        for (at, param) in signature(first).iter().enumerate() {
-            let (before, element, after) = parts(param);
+        for (at, (name, param)) in launcher(first).params().enumerate() {
+            let (before, element, after) = parts(&param.kind);
             let mut elements = Vec::new();
             for variant in variants {
-                let params = signature(variant);
-                let other = params
-                    .get(at)
-                    .filter(|_| params.len() == signature(first).len())?;
-                let (b, element, a) = parts(other);
-                if (b, a) != (before, after) || other.rust_name != param.rust_name {
+                let (other_name, other) = launcher(variant)
+                    .params()
+                    .nth(at)
+                    .filter(|_| launcher(variant).names.len() == launcher(first).names.len())?;
+                let (b, element, a) = parts(&other.kind);
+                if (b, a) != (before, after) || other_name != name {
                     return None;
                 }
                 elements.push(element);
@@ -100,7 +101,7 @@ impl<'a> Choice<'a> {
                 element,
                 after,
             };
-            params.push((param.rust_name.clone(), ty));
+            params.push((name.to_string(), ty));
         }
         let mut choice = Choice {
             kernel,

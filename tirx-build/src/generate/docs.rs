@@ -1,6 +1,7 @@
 //! Documentation of a generated function, from the kernel: its docstring, source, parameters and errors.
 
-use tirx_core::codegen::rust::{self, Launcher, Param, ParamKind};
+use tirx_core::codegen::rust::{self, Launcher};
+use tirx_core::ir::abi::{Param, ParamKind};
 use tirx_core::source::{SourceMap, Span};
 
 /// Lines of documentation of a typed function, without comment marks.
@@ -14,8 +15,8 @@ pub(super) fn typed(docstring: &[String], origin: &str, values: &str, launcher: 
         values => format!("{origin}, for {values}."),
     });
     lines.push(String::new());
-    for param in &launcher.signature.params {
-        lines.push(format!("- {}", parameter(param)));
+    for (name, param) in launcher.params() {
+        lines.push(format!("- {}", parameter(name, param)));
     }
     if !launcher.signature.params.is_empty() {
         lines.push(String::new());
@@ -39,11 +40,12 @@ pub(super) fn typed(docstring: &[String], origin: &str, values: &str, launcher: 
     lines
 }
 
-fn parameter(param: &Param) -> String {
-    let name = if param.rust_name == param.name {
-        format!("`{}`", param.name)
+/// The line on a parameter that Rust calls `name`.
+fn parameter(name: &str, param: &Param) -> String {
+    let name = if name == param.name {
+        format!("`{name}`")
     } else {
-        format!("`{}` (`{}` in the kernel)", param.rust_name, param.name)
+        format!("`{name}` (`{}` in the kernel)", param.name)
     };
     match &param.kind {
         ParamKind::Scalar(dtype) => format!("{name}: {dtype}"),

@@ -16,7 +16,8 @@ pub(crate) mod names;
 
 use std::fmt::Write;
 
-use tirx_core::codegen::rust::{FunctionParam, Launcher, RAW_DOCS};
+use tirx_core::codegen::rust::{Launcher, RAW_DOCS};
+use tirx_core::ir::abi::FunctionParam;
 use tirx_core::script::ConstValue;
 
 use crate::compile::Compiled;

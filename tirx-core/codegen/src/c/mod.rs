@@ -11,8 +11,8 @@ mod stmt;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::abi;
+use crate::ir::abi::{FunctionParam, Param, ParamKind, Signature};
 use crate::ir::{DType, ElementType, IRModule, PrimFunc, Var};
-use crate::rust::{FunctionParam, Param, ParamKind, Signature};
 
 type Result<T> = std::result::Result<T, Diagnostics>;
 

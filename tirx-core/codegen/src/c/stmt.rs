@@ -9,12 +9,12 @@ use super::extent;
 use super::{Result, c_scalar, is_pointer, packed_params};
 use crate::checked::{is_arithmetic, written_out};
 use crate::intrin::Op;
+use crate::ir::abi::Signature;
 use crate::ir::abi::tensor_map::{self, Encode};
 use crate::ir::abi::{self, Check, Launch, LaunchParam, What};
 use crate::ir::{
     Assert, Attr, BinOp, Expr, ExprKind, ForKind, ForLoop, IRModule, PrimFunc, Stmt, StmtKind, Var,
 };
-use crate::rust::Signature;
 
 struct HostPrinter<'a> {
     module: &'a IRModule,

@@ -7,11 +7,12 @@ use rustc_hash::FxHashMap;
 
 use super::code::{Binds, Code, float_literal, join, literal, logical};
 use super::names::Names;
-use super::{ParamKind, Signature, rust_scalar};
+use super::rust_scalar;
 use crate::arith::fold::eval_int;
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::abi::{self, DEVICE_CUDA, Field, arg_type, dlpack_code, float_method, unsupported};
+use crate::ir::abi::{ParamKind, Signature};
 use crate::ir::{BinOp, DType, Expr, ExprKind, Var};
 
 /// A pointer of the packed calling convention; none of these exists in the Rust code.

@@ -13,7 +13,8 @@ use super::checked::{checked, failed};
 use super::code::{Code, logical};
 use super::expr::{Handle, Printer, Value};
 use super::names::Names;
-use super::{Raw, Signature, internal, message_text, rust_scalar, string_literal};
+use super::{Raw, internal, message_text, rust_scalar, string_literal};
+use crate::ir::abi::Signature;
 
 pub(super) type Result<T> = std::result::Result<T, Diagnostics>;
 
@@ -66,6 +67,8 @@ impl Line {
 pub(super) struct HostPrinter<'a> {
     pub(super) module: &'a IRModule,
     pub(super) signature: &'a Signature,
+    /// Rust's names for its parameters.
+    pub(super) names: &'a [String],
     kernel_names: Vec<String>,
     pub(super) printer: Printer<'a>,
     /// Values of names that are bound to integer arithmetic: launch extents compute them without wrapping.
@@ -76,7 +79,12 @@ pub(super) struct HostPrinter<'a> {
 }
 
 /// Prints the function `host` and the raw functions that it calls.
-pub(super) fn print(func: &PrimFunc, module: &IRModule, signature: &Signature) -> Result<(String, Vec<Raw>)> {
+pub(super) fn print(
+    func: &PrimFunc,
+    module: &IRModule,
+    signature: &Signature,
+    names: &[String],
+) -> Result<(String, Vec<Raw>)> {
     let mut printer = Printer::new(signature, Names::reserving(&["stream", "args"]));
     // (self_handle, args, num_args, result)
     if let [_, args, count, _] = func.params.as_slice() {
@@ -91,6 +99,7 @@ pub(super) fn print(func: &PrimFunc, module: &IRModule, signature: &Signature) -
     let mut host = HostPrinter {
         module,
         signature,
+        names,
         kernel_names: signature.params.iter().map(|p| p.name.clone()).collect(),
         printer,
         arithmetic: FxHashMap::default(),
@@ -330,8 +339,9 @@ impl HostPrinter<'_> {
 
     /// An argument's name as the launcher's caller knows it.
     fn rust_name(&self, index: usize) -> String {
-        let param = self.signature.params.get(index);
-        param.map_or_else(|| "?".to_string(), |param| param.rust_name.clone())
+        self.names
+            .get(index)
+            .map_or_else(|| "?".to_string(), String::clone)
     }
 
     /// An expectation in the kernel's words (`A.shape[0] * 2`) with the arguments' names in Rust.
@@ -343,9 +353,9 @@ impl HostPrinter<'_> {
             let (before, from) = rest.split_at(start);
             let (name, after) = from.split_at(from.find(|c| !is_name(c)).unwrap_or(from.len()));
             text.push_str(before);
-            let param = self.signature.params.iter().find(|p| p.name == name);
-            match param.filter(|_| !before.ends_with('.')) {
-                Some(param) => text.push_str(&param.rust_name),
+            let position = self.kernel_names.iter().position(|known| known == name);
+            match position.filter(|_| !before.ends_with('.')) {
+                Some(position) => text.push_str(&self.names[position]),
                 None => text.push_str(name),
             }
             rest = after;
@@ -458,8 +468,7 @@ impl HostPrinter<'_> {
                 args,
             } => {
                 if args.first().and_then(|a| a.as_str()) == Some("__tvm_set_device") {
-                    let params = self.signature.params.iter();
-                    let names: Vec<String> = params.map(|p| string_literal(&p.rust_name)).collect();
+                    let names: Vec<String> = self.names.iter().map(|n| string_literal(n)).collect();
                     let names = names.join(", ");
                     self.lines.push(Line::new(format!(
                         "let _launching = ::tirx_rt::host::begin(stream, args, &[{names}], KERNEL)?;"

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::ir::{AttrNode, AttrValue, Attrs, Buffer, IterKind, IterVar};
+use crate::ir::{AttrNode, AttrValue, Attrs, BinOp, Buffer, Expr, IterKind, IterVar, Stmt, Var};
 use crate::source::SourceMap;
 use tirx_lower::transform::{Options, PassContext, Target, make_packed_api, split_host_device};
 
@@ -104,7 +104,7 @@ fn scale_rows() -> PrimFunc {
 fn a_launcher_checks_and_launches() {
     let (authored, module) = lowered("scale_rows", scale_rows());
     let launcher = launcher(&authored, &module).unwrap();
-    let types = launcher.signature.types();
+    let types = launcher.types();
     assert_eq!(types[0], "&impl ::tirx_rt::AsTensor<::tirx_rt::f16>");
     assert_eq!(types[1], "&mut impl ::tirx_rt::AsTensorMut<::tirx_rt::f16>");
     assert_eq!(types[2..], ["::tirx_rt::f16", "i32", "bool"]);

@@ -9,6 +9,7 @@ mod check;
 mod conditions;
 mod fields;
 pub mod keys;
+mod signature;
 mod target;
 pub mod tensor_map;
 mod uses;
@@ -16,6 +17,7 @@ mod uses;
 pub use check::{Check, WHEN_CALLING, What};
 pub use conditions::{compared, descriptor_value, element_position, find, reads_argument};
 pub use fields::{DEVICE_CUDA, Field, arg_type, dlpack_code};
+pub use signature::{Function, FunctionParam, Param, ParamKind, Signature};
 pub use target::Target;
 pub use uses::{Uses, param_uses};
 
