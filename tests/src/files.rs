@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::io::Result;
 use std::path::{Path, PathBuf};
 
+use tirx_core::script::{Imports, ModuleText};
+
 use crate::root;
 
-/// The kernel files of a folder and the folders in it, sorted by path. A file's name says which one it is in reports and
+/// The kernel files of a folder and the folders in it, sorted by path, without those whose names begin with `_`: these
+/// have no kernels, and others import them. A file's name says which one it is in reports and
 /// lists, so no two may have the same.
 pub fn kernel_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let (mut folders, mut files) = (vec![folder.to_path_buf()], Vec::new());
@@ -15,7 +18,7 @@ pub fn kernel_files(folder: &Path) -> Result<Vec<PathBuf>> {
             let path = entry?.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "py") {
+            } else if is_kernel_file(&path) {
                 files.push(path);
             }
         }
@@ -35,6 +38,11 @@ pub fn kernel_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+fn is_kernel_file(path: &Path) -> bool {
+    let imported = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with('_');
+    path.extension().is_some_and(|e| e == "py") && !path.file_name().is_some_and(imported)
+}
+
 /// The filetests.
 pub fn filetests() -> Result<Vec<PathBuf>> {
     kernel_files(&root().join("tests/kernels"))
@@ -45,4 +53,24 @@ pub fn filetest(name: &str) -> Result<PathBuf> {
     let named = |path: &PathBuf| path.file_stem().is_some_and(|stem| stem == name);
     let missing = || std::io::Error::other(format!("no file of tests/kernels is named {name}.py"));
     filetests()?.into_iter().find(named).ok_or_else(missing)
+}
+
+/// What filetests import: `_NAME.py` beside them. A file's name is unique, so the folder need not be known.
+pub struct Imported;
+
+impl Imports for Imported {
+    fn read(&self, module: &str) -> Option<ModuleText> {
+        if !module.starts_with('_') {
+            return None;
+        }
+        let name = format!("{module}.py");
+        let folders = std::fs::read_dir(root().join("tests/kernels")).ok()?;
+        let read = |folder: PathBuf| std::fs::read_to_string(folder.join(&name)).ok();
+        let text = folders.flatten().find_map(|folder| read(folder.path()))?;
+        Some(ModuleText {
+            name,
+            text,
+            is_package: false,
+        })
+    }
 }

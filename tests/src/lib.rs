@@ -30,6 +30,9 @@
 //! | `# entry: name` | the kernel that is meant; all of the file's where there is none |
 //! | `# -D N=256` | a compile-time parameter |
 //!
+//! A file whose name begins with `_` is no filetest: it has functions that the filetests of its folder import
+//! (`from _fragments import sums`).
+//!
 //! A word that is none of these, with a colon behind it, is an error. Whatever a file asks for, each of its kernels is
 //! also printed and parsed back after every pass, and verified. Each kernel is a trial of the test runner
 //! (`NAME::KERNEL`), and so is the comparison with texts (`NAME`).
@@ -61,7 +64,7 @@ use std::sync::OnceLock;
 use tirx_core::codegen::{cuda, rust};
 use tirx_core::diagnostic::Diagnostic;
 use tirx_core::ir::{IRModule, structural_equal, verify};
-use tirx_core::script::{ConstValue, KernelFile, NoImports, print};
+use tirx_core::script::{ConstValue, KernelFile, print};
 use tirx_core::source::{SourceMap, Span};
 use tirx_core::transform::{Lowering, Step, Target, lower};
 
@@ -219,8 +222,8 @@ impl Case {
         }
         let mut sources = SourceMap::new();
         let name = format!("{}.py", self.name());
-        let file =
-            KernelFile::load(&mut sources, &name, &self.text, &NoImports).map_err(|e| e.render(&sources))?;
+        let file = KernelFile::load(&mut sources, &name, &self.text, &files::Imported)
+            .map_err(|e| e.render(&sources))?;
         Ok(file.entries().iter().map(|e| e.name.clone()).collect())
     }
 
@@ -229,7 +232,7 @@ impl Case {
     pub fn names(&self) -> BTreeSet<String> {
         let mut sources = SourceMap::new();
         let name = format!("{}.py", self.name());
-        let Ok(file) = KernelFile::load(&mut sources, &name, &self.text, &NoImports) else {
+        let Ok(file) = KernelFile::load(&mut sources, &name, &self.text, &files::Imported) else {
             return BTreeSet::new();
         };
         let (_, names) = file.names_looked_up(|file| {
@@ -257,7 +260,7 @@ impl Case {
 
     /// The same, to keep.
     pub fn read_runs(&self) -> Result<Vec<runs::Run>, String> {
-        let mut runs = expressions::read(&format!("{}.py", self.name()), &self.text)?;
+        let mut runs = expressions::read_with(&format!("{}.py", self.name()), &self.text, &files::Imported)?;
         if self.tests.contains(&Test::Sim) {
             runs.extend(runs::read(&self.companion("sim.txt")?)?);
         }
@@ -308,7 +311,8 @@ pub fn build(
     defines: &Defines,
 ) -> Result<Vec<(String, IRModule)>, String> {
     let mut sources = SourceMap::new();
-    let file = KernelFile::load(&mut sources, name, text, &NoImports).map_err(|e| e.render(&sources))?;
+    let file =
+        KernelFile::load(&mut sources, name, text, &files::Imported).map_err(|e| e.render(&sources))?;
     let all: Vec<String> = match entries {
         [] => file.entries().iter().map(|e| e.name.clone()).collect(),
         some => some.iter().map(ToString::to_string).collect(),
@@ -326,7 +330,8 @@ pub fn build(
 /// launcher's generator, whichever comes first.
 pub fn messages(name: &str, text: &str, arch: &str) -> Result<String, String> {
     let mut sources = SourceMap::new();
-    let file = KernelFile::load(&mut sources, name, text, &NoImports).map_err(|e| e.render(&sources))?;
+    let file =
+        KernelFile::load(&mut sources, name, text, &files::Imported).map_err(|e| e.render(&sources))?;
     let (mut all, mut unexpected) = (String::new(), Vec::new());
     for entry in file.entries() {
         let checked = file.build(Some(&entry.name), &Defines::new()).and_then(|module| {
@@ -364,7 +369,8 @@ pub fn cuda_text(
     arch: &str,
 ) -> Result<String, String> {
     let mut sources = SourceMap::new();
-    let file = KernelFile::load(&mut sources, name, text, &NoImports).map_err(|e| e.render(&sources))?;
+    let file =
+        KernelFile::load(&mut sources, name, text, &files::Imported).map_err(|e| e.render(&sources))?;
     let module = file.build(Some(entry), defines).map_err(|e| e.render(&sources))?;
     let mut lowering = Lowering::new(Target::cuda(arch));
     lowering.verify = false;
@@ -471,7 +477,7 @@ pub fn round_trip(module: &IRModule) -> Result<(), String> {
         Some(_) => format!("{what}\n--- in:\n{text}"),
         None => what,
     };
-    let file = KernelFile::load(&mut sources, "printed.py", &text, &NoImports)
+    let file = KernelFile::load(&mut sources, "printed.py", &text, &files::Imported)
         .map_err(|e| failed(e.render(&sources)))?;
     let back = file
         .build(None, &Defines::new())

@@ -1,9 +1,7 @@
 # Products of a warpgroup as tile primitives, each with one mistake that the simulator reports.
+import _fragments as fragments
 from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
-from tvm.tirx.layout import S, TileLayout, laneid, wid_in_wg
-
-FRAGMENT = TileLayout(S[(4, 2, 8, 4, 4, 2) : (1 @ wid_in_wg, 2, 4 @ laneid, 4, 1 @ laneid, 1)])
 
 
 # sim: right
@@ -23,7 +21,7 @@ def right(A: T.Buffer((64, 64), "float16"), B: T.Buffer((32, 64), "float16"), C:
     Tx.cta.copy(Bs, B)
     T.ptx.fence.proxy_async("shared::cta")
     T.cuda.cta_sync()
-    sums = T.alloc_buffer((64, 32), "float32", scope="local", layout=FRAGMENT)
+    sums = T.alloc_buffer((64, 32), "float32", scope="local", layout=fragments.sums(64, 32))
     Tx.wg.gemm_async(sums, As, Bs)
     T.ptx.wgmma.commit_group()
     T.ptx.wgmma.wait_group(0)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tirx_core::ir::IRModule;
-use tirx_core::script::{ConstValue, Imports, KernelFile, ModuleText, NoImports, Release};
+use tirx_core::script::{ConstValue, Imports, KernelFile, ModuleText, Release};
 use tirx_core::source::SourceMap;
 
 use crate::process::Result;
@@ -17,13 +17,45 @@ mod variants;
 /// The release that a file is read for.
 pub(super) struct For(pub(super) Release);
 
+/// `_NAME.py` of a folder of filetests: what those beside it import.
+fn imported(root: &Path, module: &str) -> Option<ModuleText> {
+    let name = format!("{module}.py");
+    let folders = std::fs::read_dir(root.join("tests/kernels"))
+        .ok()
+        .filter(|_| module.starts_with('_'))?;
+    let read = |folder: PathBuf| std::fs::read_to_string(folder.join(&name)).ok();
+    let text = folders.flatten().find_map(|folder| read(folder.path()))?;
+    Some(ModuleText {
+        name,
+        text,
+        is_package: false,
+    })
+}
+
+/// The folders in which Python finds the same files.
+pub(super) fn import_path(root: &Path) -> Result<std::ffi::OsString> {
+    let folders = std::fs::read_dir(root.join("tests/kernels"))?;
+    Ok(std::env::join_paths(
+        folders.flatten().map(|folder| folder.path()),
+    )?)
+}
+
 impl Imports for For {
-    fn read(&self, _module: &str) -> Option<ModuleText> {
-        None
+    fn read(&self, module: &str) -> Option<ModuleText> {
+        imported(crate::root(), module)
     }
 
     fn release(&self) -> Option<Release> {
         Some(self.0)
+    }
+}
+
+/// The same where no release is named.
+struct AnyRelease;
+
+impl Imports for AnyRelease {
+    fn read(&self, module: &str) -> Option<ModuleText> {
+        imported(crate::root(), module)
     }
 }
 
@@ -144,7 +176,7 @@ pub(super) fn of_file(root: &Path, path: &Path, release: Release) -> Result<Vec<
         .to_string_lossy()
         .into_owned();
     let mut sources = SourceMap::new();
-    let file = KernelFile::load(&mut sources, &stem, &text, &NoImports)
+    let file = KernelFile::load(&mut sources, &stem, &text, &AnyRelease)
         .map_err(|e| format!("{}: {}", path.display(), e.render(&sources)))?;
     if !is_of(&text, release) {
         return Ok(Vec::new());
@@ -203,7 +235,11 @@ pub(super) fn filetests(root: &Path, release: Release) -> Result<Vec<Kernel>> {
             files.push(file?.path().strip_prefix(root)?.to_path_buf());
         }
     }
-    files.retain(|path| path.extension().is_some_and(|e| e == "py"));
+    let imported = |path: &PathBuf| {
+        path.file_name()
+            .is_some_and(|n| n.to_string_lossy().starts_with('_'))
+    };
+    files.retain(|path| path.extension().is_some_and(|e| e == "py") && !imported(path));
     files.sort();
     let mut kernels = Vec::new();
     for path in files {

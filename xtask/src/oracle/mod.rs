@@ -159,7 +159,8 @@ pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {
     std::fs::write(&list, format!("[\n{}\n]\n", jobs.join(",\n")))?;
     run(Command::new(&tvm)
         .arg(root.join("xtask/python/tvm_stages.py"))
-        .args([&list, &out]))?;
+        .args([&list, &out])
+        .env("PYTHONPATH", kernels::import_path(root)?))?;
 
     let mut failures = Vec::new();
     if wanted.ir
