@@ -310,6 +310,13 @@ use kernels::twice;
 fn main() -> tirx_rt::Result<()> {
     for arch in ["sm_90a", "sm_100a"] {
         let stream = tirx_rt::Device::new_simulator().simulated_arch(arch).new_stream()?;
+        // Rows of ones: each element of the product is the sum of a row of B.
+        let one = tirx_rt::f16::from_f32(1.0);
+        let rows = tirx_rt::Tensor::from_slice(&stream, &[one; 128 * 64], [128, 64])?;
+        let columns = tirx_rt::Tensor::from_slice(&stream, &[one; 64 * 64], [64, 64])?;
+        let mut product = tirx_rt::Tensor::zeros(&stream, [128, 64])?;
+        kernels::product(&stream, &rows, &columns, &mut product)?;
+        println!("{arch}: {:?}", product.to_vec()?.iter().sum::<f32>() / 64.0);
         let a = tirx_rt::Tensor::from_slice(&stream, &[21.0_f32; 64], [64])?;
         let mut b = tirx_rt::Tensor::zeros(&stream, [64])?;
         twice(&stream, &a, &mut b)?;
@@ -323,6 +330,12 @@ fn main() -> tirx_rt::Result<()> {
     ] {
         println!("{}", text.contains("add.rn.f32x2"));
     }
+    for text in [
+        include_str!(concat!(env!("OUT_DIR"), "/tirx/product-sm_90a.cu")),
+        include_str!(concat!(env!("OUT_DIR"), "/tirx/product-sm_100a.cu")),
+    ] {
+        println!("{} {}", text.contains("wgmma.mma_async"), text.contains("tcgen05.mma"));
+    }
     Ok(())
 }
 "#;
@@ -332,11 +345,17 @@ fn targets_whose_code_differs_have_an_image_each_behind_one_launcher() {
     let Some(real) = real_nvcc() else { return };
     let place = Place::new();
     place.nvcc(&real, None);
-    let manifest =
-        "[[kernel]]\nname = \"twice\"\nsource = \"kernels.py\"\ntargets = [\"sm_90a\", \"sm_100a\"]\n";
+    let manifest = "[defaults]\ntargets = [\"sm_90a\", \"sm_100a\"]\n\n[[kernel]]\nname = \"twice\"\nsource = \"kernels.py\"\n\n\
+                    [[kernel]]\nname = \"product\"\nsource = \"tile_target_choices.py\"\n";
     place.package("separate", manifest, SEPARATE, SEPARATE_MAIN, "");
-    assert_eq!(place.build("separate"), 2);
+    // A kernel that asks for its target.
+    for file in ["tile_target_choices.py", "_fragments.py"] {
+        let text = fs::read_to_string(tirx_tests::root().join("tests/kernels/tiles").join(file)).unwrap();
+        place.write(&format!("separate/{file}"), &text);
+    }
+    assert_eq!(place.build("separate"), 4);
     let (_, out, err) = place.cargo("separate", &["run"]);
-    let expected = "sm_90a: 42 by [\"sm_90a\"]\nsm_100a: 42 by [\"sm_100a\"]\nfalse\ntrue\n";
+    let expected = "sm_90a: 8192.0\nsm_90a: 42 by [\"sm_90a\"]\nsm_100a: 8192.0\nsm_100a: 42 by [\"sm_100a\"]\n\
+                    false\ntrue\ntrue false\nfalse true\n";
     assert_eq!(out, expected, "{err}");
 }

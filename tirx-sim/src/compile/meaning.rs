@@ -346,6 +346,6 @@ pub(super) fn meaning(op: Op) -> Meaning {
 
         // Gone from a final device function.
         Op::QMultiplyShiftPerAxis | Op::TypeAnnotation | Op::TvmTuple | Op::Filter | Op::BufferOffset |
-        Op::CallFunction | Op::PtxAddr | Op::TvmThreadAllreduce => Lowered,
+        Op::CallFunction | Op::PtxAddr | Op::TvmThreadAllreduce | Op::CudaTargetIs => Lowered,
     }
 }

@@ -97,9 +97,55 @@ impl fmt::Display for Arch {
     }
 }
 
+/// An architecture by its name: the number of `sm_100a`, and its suffix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArchName<'a> {
+    number: u32,
+    suffix: &'a str,
+}
+
+impl<'a> ArchName<'a> {
+    /// Reads `sm_90`, `sm_100a`, `sm_100f`; `None` for what has another form.
+    pub fn parse(name: &'a str) -> Option<ArchName<'a>> {
+        let rest = name.strip_prefix("sm_")?;
+        let digits = rest.trim_end_matches(['a', 'f']);
+        let (number, suffix) = (digits.parse().ok()?, &rest[digits.len()..]);
+        matches!(suffix, "" | "a" | "f").then_some(ArchName { number, suffix })
+    }
+
+    /// Whether code for `target` may use what this architecture has: `sm_90a` is that one alone, `sm_100f` also later ones of
+    /// its family, `sm_90` every later one.
+    pub fn includes(self, target: ArchName<'_>) -> bool {
+        match self.suffix {
+            "" => target.number >= self.number,
+            "f" => {
+                !target.suffix.is_empty()
+                    && target.number / 10 == self.number / 10
+                    && target.number >= self.number
+            }
+            _ => self == target,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_includes_what_is_compatible() {
+        let includes = |name: &str, target: &str| {
+            let parse = |name| ArchName::parse(name).expect("a name of the test");
+            parse(name).includes(parse(target))
+        };
+        assert!(
+            includes("sm_90a", "sm_90a") && !includes("sm_90a", "sm_90") && !includes("sm_90a", "sm_100a")
+        );
+        assert!(includes("sm_90", "sm_90a") && includes("sm_90", "sm_120") && !includes("sm_90", "sm_80"));
+        assert!(includes("sm_100f", "sm_103a") && includes("sm_100f", "sm_100f"));
+        assert!(!includes("sm_100f", "sm_100") && !includes("sm_100f", "sm_110a"));
+        assert_eq!(ArchName::parse("compute_90").or(ArchName::parse("sm_90b")), None);
+    }
 
     #[test]
     fn targets_have_what_their_family_has() {

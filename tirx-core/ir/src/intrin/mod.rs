@@ -14,7 +14,7 @@ pub mod operands;
 pub mod row;
 pub mod rows;
 
-pub use arch::Arch;
+pub use arch::{Arch, ArchName};
 pub use build::CallBuilder;
 pub use operands::Operands;
 pub use row::{Row, Traits};

@@ -3,11 +3,13 @@
 //! A function without a `target` gets the GPU of the compilation with its host: its launches go to the GPU, the rest
 //! runs on the host. A private function that has no launch of its own and that another function calls is code of the
 //! GPU alone. (TVM 0.26 requires an attribute on such a function and fails without it.)
+//!
+//! What a kernel asks of its target is answered here too: see [`target_choices`].
 
 use crate::ir::abi::keys;
 use rustc_hash::FxHashSet;
 
-use super::{PassContext, Target};
+use super::{PassContext, Target, target_choices};
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::{
@@ -25,6 +27,9 @@ pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnost
     }
     let mut module = module;
     for (name, func) in &mut module.functions {
+        if let Some(body) = target_choices::resolved(func, context) {
+            func.body = body;
+        }
         let public = func.global_symbol().is_some();
         if let Some(target) = func.attrs.get_mut("target") {
             // A public function is called through its host part.

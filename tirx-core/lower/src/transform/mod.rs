@@ -29,6 +29,7 @@ mod print_buffer;
 pub mod split_host_device;
 pub mod split_unaligned_access;
 pub mod stmt_simplify;
+mod target_choices;
 pub mod unify_thread_binding;
 pub mod unroll_loop;
 pub mod vectorize_loop;

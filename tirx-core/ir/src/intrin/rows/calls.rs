@@ -2,6 +2,7 @@
 //! errors.
 
 use super::kinds::*;
+use crate::intrin::arch::ArchName;
 use crate::intrin::operands::Operands;
 use crate::intrin::row::*;
 use crate::intrin::{Effect::*, ResultRule};
@@ -94,6 +95,15 @@ fn printed(call: &Operands) -> Result<(), String> {
     }
 }
 
+/// Checks that a text is the name of an architecture.
+fn architecture(call: &Operands) -> Result<(), String> {
+    let arch = call.text("arch");
+    match ArchName::parse(arch) {
+        Some(_) => Ok(()),
+        None => Err(format!("\"{arch}\" is no architecture: write it as \"sm_90a\"")),
+    }
+}
+
 rows! { $ calls {
     /// Calls a C function by name (argument 0, a string).
     CallExtern = Row::new("tirx.call_extern", "call_extern", special())
@@ -113,6 +123,10 @@ rows! { $ calls {
         .effect(Opaque).traits(FOREIGN.whole_vector());
     /// `printf(format, …)` from the device.
     CudaPrintf = Row::new("tirx.cuda.printf", "cuda.printf", special()).args(&[arg("fmt", NAME), rest("args", NODE)]).checked(printed);
+    /// Whether the code is for this GPU: `"sm_90a"` is that one alone, `"sm_100f"` those of its family, `"sm_90"` this and later ones.
+    /// The compiler answers for each target; of an `if` the branch that holds is left.
+    CudaTargetIs = Row::new("tirx.cuda.target_is", "cuda.target_is", lowered()).args(&[arg("arch", NAME)])
+        .gives(DType::BOOL).effect(Pure).checked(architecture);
     /// Calls a packed function by name (argument 0): on the host, launches a device function.
     TvmCallPacked = Row::new("tirx.tvm_call_packed", "call_packed", host())
         .args(&[arg("func_name", NAME), rest("args", NODE)]).gives(DType::INT32).effect(Opaque);

@@ -1,0 +1,94 @@
+//! Answers `T.cuda.target_is(…)`: each is true or false for the target of its function, and of an `if` only the branch that holds
+//! is left, so that a kernel may have code for one GPU beside code for another.
+//!
+//! Where the GPUs of a compilation give different answers, the context says so, and each gets code of its own.
+
+use super::PassContext;
+use crate::intrin::{ArchName, Op};
+use crate::ir::{BinOp, DType, Expr, ExprKind, Mutator, PrimFunc, Stmt, StmtKind, Visitor, fold};
+
+/// A function with its choices made.
+pub(super) fn resolved(func: &PrimFunc, context: &PassContext) -> Option<Stmt> {
+    let mut asks = Asks(false);
+    asks.visit_stmt(&func.body);
+    if !asks.0 {
+        return None;
+    }
+    let targets = context.targets(func);
+    let arches = targets.iter().map(|target| &*target.arch).collect();
+    let mut choose = Choose {
+        arches,
+        differ: false,
+    };
+    let body = choose.stmt(&func.body);
+    if choose.differ {
+        context.separated.set(true);
+    }
+    Some(body)
+}
+
+/// Finds a question.
+struct Asks(bool);
+
+impl Visitor for Asks {
+    fn visit_expr(&mut self, expr: &Expr) {
+        self.0 |= expr.as_call(Op::CudaTargetIs).is_some();
+        // Its value is a truth value: only conditions hold it.
+        self.walk_expr(expr);
+    }
+}
+
+/// Answers for the first of the architectures.
+struct Choose<'a> {
+    arches: Vec<&'a str>,
+    differ: bool,
+}
+
+impl Choose<'_> {
+    /// Whether the code is for `name`.
+    fn answer(&mut self, name: &str) -> bool {
+        let holds = |target: &&str| match (ArchName::parse(name), ArchName::parse(target)) {
+            (Some(name), Some(target)) => name.includes(target),
+            _ => name == *target,
+        };
+        let first = self.arches.first().is_some_and(holds);
+        self.differ |= self.arches.iter().any(|target| holds(target) != first);
+        first
+    }
+}
+
+impl Mutator for Choose<'_> {
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        if let Some([name]) = expr.as_call(Op::CudaTargetIs)
+            && let Some(name) = name.as_str()
+        {
+            return Expr::bool(self.answer(name)).at(expr.span);
+        }
+        let new = self.walk_expr(expr);
+        if new.same_node(expr) || new.dtype != DType::BOOL {
+            return new;
+        }
+        match &new.kind {
+            ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => {
+                fold::binary(*op, a.clone(), b.clone()).at(new.span)
+            }
+            ExprKind::Not(a) => fold::not(a.clone()).at(new.span),
+            _ => new,
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        if let StmtKind::If(condition, then, otherwise) = &stmt.kind {
+            let chosen = self.expr(condition);
+            // A condition that the kernel's text decides stays.
+            if let (None, Some(value)) = (condition.as_int(), chosen.as_int()) {
+                return match (value != 0, otherwise) {
+                    (true, _) => self.stmt(then),
+                    (false, Some(otherwise)) => self.stmt(otherwise),
+                    (false, None) => Stmt::nop(),
+                };
+            }
+        }
+        self.walk_stmt(stmt)
+    }
+}
