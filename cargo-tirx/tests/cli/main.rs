@@ -6,6 +6,7 @@ mod fix;
 mod lsp;
 mod machine_code;
 mod observed;
+mod options;
 mod orders;
 #[cfg(unix)]
 mod programs;
