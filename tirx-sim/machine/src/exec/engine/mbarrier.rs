@@ -129,8 +129,12 @@ impl Mbarrier {
     /// Arrivals. An error says which rule forbids them.
     pub(crate) fn arrive(&mut self, count: u32) -> Result<(), String> {
         if count > self.pending {
+            let times = match count {
+                1 => "once".to_string(),
+                count => format!("{count} times"),
+            };
             return Err(format!(
-                "arrives {count} times at an mbarrier whose phase {} waits for {} more of its {} arrivals",
+                "arrives {times} at an mbarrier whose phase {} waits for {} more of its {} arrivals",
                 self.phase, self.pending, self.count
             ));
         }

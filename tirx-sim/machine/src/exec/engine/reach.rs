@@ -426,6 +426,13 @@ impl Reach<'_, '_> {
                 "nothing orders the two: the access was not done before the operation was issued, and its thread has not waited for the operation"
             }
         };
+        let own = mark.block == self.shared.order.block;
+        let why = match self.shared.engine.missing_commit(mark).filter(|_| own) {
+            Some(commit) => format!(
+                "nothing orders the two: the other operation is in no group, since {commit} is missing between it and the wait"
+            ),
+            None => why.to_string(),
+        };
         let mut trap = self.trap(
             FaultKind::Race,
             format!("{name} {verb} {place}, which {who} {past}, and {why}"),

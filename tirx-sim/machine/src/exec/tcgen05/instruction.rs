@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::in_flight::{CopyWork, Product, ShiftWork};
-use super::{Bank, Change, Loading, Stored, TOGETHER, Touch, misuse, moved};
+use super::{Bank, Change, Loading, Stored, Storing, TOGETHER, Touch, misuse, moved};
 use crate::alu::{FULL, LANES};
 use crate::bytecode::{MmaInst, Operand, R, TensorMemoryInst};
 use crate::exec::access::Check;
@@ -169,10 +169,17 @@ impl Machine<'_, '_> {
                     let allocated = self.shared.bank.memory.cell(*cell);
                     allocated.map_err(|m| misuse(0, format!("tcgen05.st writes {m}")))?;
                 }
+                self.shared.bank.storing.push(Storing {
+                    warp: self.id,
+                    pc,
+                    cells: cells.iter().map(|(cell, _)| *cell).collect(),
+                });
                 self.warp.stored.push(Stored { pc, cells });
             }
             TensorMemoryInst::WaitStore => {
                 self.whole_warp(mask)?;
+                let warp = self.id;
+                self.shared.bank.storing.retain(|storing| storing.warp != warp);
                 for stored in std::mem::take(&mut self.warp.stored) {
                     let cells = Bank::representatives(stored.cells.iter().map(|(cell, _)| *cell));
                     self.touch(stored.pc, &cells, Touch::Store)?;
@@ -315,21 +322,28 @@ impl Machine<'_, '_> {
         Ok(lane << 16 | base & 0xffff)
     }
 
-    /// What this warp stores is there when it has waited: a load before that reads what was there.
+    /// What a warp stores is there when it has waited: a load before that reads what was there.
     fn stored_before(&self, cells: impl Iterator<Item = Cell>) -> Check {
-        if self.warp.stored.is_empty() || !self.shared.order.check {
+        let storing = &self.shared.bank.storing;
+        if storing.is_empty() || !self.shared.order.check {
             return Ok(());
         }
         let loaded: BTreeSet<Cell> = cells.collect();
-        let reads = |stored: &&Stored| stored.cells.iter().any(|(cell, _)| loaded.contains(cell));
-        let Some(stored) = self.warp.stored.iter().find(reads) else {
+        let reads = |storing: &&Storing| storing.cells.iter().any(|cell| loaded.contains(cell));
+        let Some(storing) = storing.iter().find(reads) else {
             return Ok(());
         };
-        let message = "tcgen05.ld reads columns of tensor memory that a tcgen05.st of this warp is still writing: \
-                       tcgen05.wait::st is missing between them";
+        let whose = match storing.warp == self.id {
+            true => "this warp".to_string(),
+            false => format!("warp {}", storing.warp),
+        };
+        let message = format!(
+            "tcgen05.ld reads columns of tensor memory that a tcgen05.st of {whose} is still writing: \
+             tcgen05.wait::st is missing between them"
+        );
         let mut trap = Trap::new(FaultKind::Race, 0, message);
         trap.notes
-            .push(("the store is issued here".to_string(), stored.pc));
+            .push(("the store is issued here".to_string(), storing.pc));
         Err(trap)
     }
 

@@ -29,6 +29,16 @@ pub(super) struct Bank {
     places: Vec<Place>,
     /// The `.cta_group` of the block's instructions, and the first of these.
     group: Option<(usize, usize)>,
+    /// Stores that their warps have not waited for.
+    storing: Vec<Storing>,
+}
+
+/// A store that its warp has not waited for, as other warps see it.
+#[derive(Debug)]
+struct Storing {
+    warp: usize,
+    pc: usize,
+    cells: Vec<Cell>,
 }
 
 /// What a warp has stored and not yet waited for.
@@ -72,6 +82,7 @@ enum Change {
 
 impl Bank {
     pub(super) fn reset(&mut self) {
+        self.storing.clear();
         self.memory.reset();
         self.places.clear();
         self.group = None;
