@@ -56,7 +56,7 @@ impl Package {
                 };
             }
             // Programs in other languages reach the simulator as the driver.
-            "c-and-cpp.md" | "python.md" => {
+            "c-and-cpp.md" | "first-hour.md" | "python.md" => {
                 place.set("TIRX_DRIVER", tools::driver().to_str().unwrap());
                 let python = tools::python();
                 path = format!("{}:{path}", python.parent().unwrap().display());
