@@ -153,7 +153,7 @@ fn parse(bytes: &[u8]) -> Result<Array, String> {
         .try_fold(element, |size, extent| size.checked_mul(*extent));
     if size != Some(data.len()) {
         return Err(format!(
-            "holds {} bytes of data, not what its shape {shape:?} of `{descr}` needs",
+            "holds {} bytes of data, which is not the size of its shape {shape:?} of `{descr}`",
             data.len()
         ));
     }

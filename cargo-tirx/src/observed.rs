@@ -134,8 +134,8 @@ fn values(named: &Named) -> String {
 pub(crate) fn stops(line: u32, snapshots: &[Snapshot], watched: &[String]) -> Result<String> {
     if snapshots.is_empty() {
         return Err(user(format_args!(
-            "no thread that is asked for has run an instruction of line {line}\n  = help: a line may have none of its own: what it \
-             declares is used at other lines; --block and --thread choose who is asked for"
+            "none of the chosen threads has run an instruction of line {line}\n  = help: a declaration has no instructions of its own: \
+             name a line that uses it; --block and --thread choose other threads"
         )));
     }
     let matches = |named: &Named, wanted: &String| {

@@ -137,7 +137,7 @@ fn members() -> Result<(PathBuf, Vec<Package>)> {
     if !run.status.success() {
         let said = String::from_utf8_lossy(&run.stderr);
         return Err(user(format_args!(
-            "`cargo metadata` failed, which says what packages the workspace has\n{}",
+            "`cargo metadata`, which lists the workspace's packages, failed\n{}",
             said.trim_end()
         )));
     }

@@ -16,7 +16,7 @@ use crate::npy::{self, Array};
 
 /// The option's help.
 pub(crate) const HELP: &str = "A tensor map that the kernel takes: of the tensor in a file, of a tensor parameter (its name), \
-    or of a new one (`float16[64x128]`). `box` is what one copy moves, outermost dimension first; `swizzle`, `l2` and \
+    or of a new one (`float16[64x128]`). `box` is the part that one copy moves, outermost dimension first; `swizzle`, `l2` and \
     `interleave` are in bytes, `fill` is `zeros` or `nan`; `dtype`, `shape`, `strides` (bytes, without the innermost), \
     `offset` (bytes) and `steps` are for a map that sees the tensor otherwise";
 
@@ -137,7 +137,7 @@ fn parse(text: &str) -> Result<Given, String> {
         }
     }
     match one.box_shape.is_empty() {
-        true => Err("what one copy moves is missing: give box=64x32".to_string()),
+        true => Err("the box (the part that one copy moves) is missing: give box=64x32".to_string()),
         false => Ok(one),
     }
 }
@@ -155,7 +155,7 @@ fn source(what: &str) -> Result<Source, String> {
     }
     match what.ends_with(".npy") {
         true => Ok(Source::File(what.into())),
-        false if what.is_empty() => Err("what it is a map of is missing".to_string()),
+        false if what.is_empty() => Err("the tensor of the map is missing".to_string()),
         false => Ok(Source::Parameter(what.to_string())),
     }
 }

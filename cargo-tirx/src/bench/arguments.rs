@@ -147,7 +147,7 @@ pub(super) fn arguments(command: &Bench, stream: &Stream, code: &KernelCode) -> 
         let Some(map) = maps.remove(name) else {
             return Err(user(format_args!(
                 "tensor map `{name}` is missing\n  = help: give --tensor-map {name}=float16[64x128],box=64x32 (its tensor, and \
-                 what one copy moves)"
+                 the part that one copy moves)"
             )));
         };
         let (map, own) = made(stream, &map, name, number, &names, &arguments)?;

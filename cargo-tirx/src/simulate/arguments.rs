@@ -139,7 +139,7 @@ fn array(name: &str, param: &Var, buffer: Option<&Buffer>, file: Option<String>)
     let Some(file) = file else { return Ok(None) };
     if param.ty().is_tensor_map() {
         return Err(user(format_args!(
-            "`{name}` is a tensor map\n  = help: give it with --tensor-map {name}={file},box=64x32 (what one copy moves)"
+            "`{name}` is a tensor map\n  = help: give it with --tensor-map {name}={file},box=64x32 (the part that one copy moves)"
         )));
     }
     let Some(buffer) = buffer else {
@@ -171,7 +171,7 @@ fn array(name: &str, param: &Var, buffer: Option<&Buffer>, file: Option<String>)
 fn value(name: &str, param: &Var, is_tensor: bool, text: Option<String>) -> Result<Option<Argument>> {
     match (is_tensor, text) {
         (false, _) if param.ty().is_tensor_map() => Err(user(format_args!(
-            "tensor map `{name}` is missing\n  = help: give --tensor-map {name}=FILE.npy,box=64x32 (what one copy moves, and \
+            "tensor map `{name}` is missing\n  = help: give --tensor-map {name}=FILE.npy,box=64x32 (the part that one copy moves, and \
              swizzle=128 or other modes)"
         ))),
         (false, Some(text)) => Ok(Some(scalar(name, param.dtype(), &text)?)),

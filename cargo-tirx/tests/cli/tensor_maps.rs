@@ -113,7 +113,10 @@ fn wrong_maps_are_named() {
     for (a, parts) in [
         (
             "a.npy",
-            vec!["`A_map`: what one copy moves is missing", "box=64x32"],
+            vec![
+                "`A_map`: the box (the part that one copy moves) is missing",
+                "box=64x32",
+            ],
         ),
         (
             "a.npy,box=8x32",

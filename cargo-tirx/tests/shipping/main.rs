@@ -138,7 +138,7 @@ fn bundles_that_do_not_fit_are_refused_by_the_build() {
         (
             &|place, package| place.edit(&format!("{package}/kernels.py"), "* 2.0", "* 3.0"),
             &[
-                "is stale: kernel `double` has changed: its source, a specialization or what it imports",
+                "is stale: kernel `double` has changed: its source, a specialization or a file that it imports",
                 "= help: run `cargo tirx bundle` where there is an nvcc",
             ],
         ),

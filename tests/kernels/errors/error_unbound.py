@@ -1,4 +1,4 @@
-# error: `w` has no value: no argument says what it is
+# error: `w` has no value: no argument determines it
 # error: --> error_unbound.py:11:28
 # error: note: `w` is declared here
 # error: make it a parameter (`w: T.int32`)

@@ -341,7 +341,7 @@ def polls_by_plain_loads(F: T.Buffer((1,), "uint32"), B: T.Buffer((32,), "float3
 # sim: lock_released_to_the_block
 #   L: uint32[1] = 0
 #   B: float32[1] = 0
-#   fault: it has read what was released at scope cta, which does not reach from block to block
+#   fault: the value that it has read was released at scope cta, which does not reach from block to block
 @T.prim_func
 def lock_released_to_the_block(L: T.Buffer((1,), "uint32"), B: T.Buffer((1,), "float32")):
     T.device_entry()

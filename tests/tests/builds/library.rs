@@ -125,7 +125,7 @@ fn a_library_provides_kernels_to_programs() {
     assert!(!success);
     for part in [
         "kernel `axpby` is not built for `f64`",
-        "it is built for bf16, f16, f32: the manifest's `specialize` says for what",
+        "it is built for bf16, f16, f32: the manifest's `specialize` lists the values",
     ] {
         assert!(err.contains(part), "{part}: {err}");
     }
@@ -264,7 +264,8 @@ fn kernels_of_a_build_script_are_bundled() {
     place.edit("script/build.rs", "* factor", "+ factor");
     for (success, _, err) in [tirx(&place, &["--locked"]), place.cargo("script", &["build"])] {
         assert!(!success);
-        let said = "is stale: kernel `rows` has changed: its source, a specialization or what it imports";
+        let said =
+            "is stale: kernel `rows` has changed: its source, a specialization or a file that it imports";
         assert!(err.contains(said), "{err}");
     }
     let (_, _, err) = place.cargo("script", &["build"]);

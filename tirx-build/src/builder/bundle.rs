@@ -235,7 +235,7 @@ fn compare(path: &Path, files: &Files) -> Result<()> {
                 != Some(image)
             {
                 let text = format!(
-                    "the image of kernel `{}` for {target} differs from what was compiled now",
+                    "the image of kernel `{}` for {target} differs from the one that was compiled now",
                     new.name
                 );
                 errors.push(Error::new(text));
@@ -243,13 +243,15 @@ fn compare(path: &Path, files: &Files) -> Result<()> {
         }
         if errors.is_empty() && old != new {
             errors.push(Error::new(format_args!(
-                "kernel `{}` differs from what was compiled now",
+                "kernel `{}` differs from the one that was compiled now",
                 new.name
             )));
         }
     }
     if errors.is_empty() && old.get(LOCK) != files.get(LOCK) {
-        errors.push(Error::new(format_args!("{LOCK} differs from what was made now")));
+        errors.push(Error::new(format_args!(
+            "{LOCK} differs from the one that was made now"
+        )));
     }
     Error::all(errors)
 }

@@ -115,7 +115,7 @@ impl Bundle {
         }
         let wanted = describe(job, variant, &self.lock.nvcc, &[]);
         if locked.cuda != wanted.cuda {
-            return stale("has changed: its source, a specialization or what it imports".into());
+            return stale("has changed: its source, a specialization or a file that it imports".into());
         }
         if locked.flags != wanted.flags {
             return stale(format!(

@@ -263,7 +263,7 @@ impl<'a> Choice<'a> {
             &[format!("Element types that the kernel is built for: {shown}.")],
         );
         let message = format!("kernel `{kernel}` is not built for `{{Self}}`");
-        let note = format!("it is built for {shown}: the manifest's `specialize` says for what");
+        let note = format!("it is built for {shown}: the manifest's `specialize` lists the values");
         let _ = writeln!(
             text,
             "#[diagnostic::on_unimplemented(message = {message:?}, note = {note:?})]"

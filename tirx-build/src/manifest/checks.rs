@@ -16,12 +16,12 @@ impl Reader {
         const OURS: [(&str, &str); 8] = [
             ("-o", "the build names the output"),
             ("--output-file", "the build names the output"),
-            ("-gencode", "`targets` and `ptx` say what is compiled for"),
-            ("--generate-code", "`targets` and `ptx` say what is compiled for"),
-            ("-arch", "`targets` and `ptx` say what is compiled for"),
+            ("-gencode", "`targets` and `ptx` choose the GPUs"),
+            ("--generate-code", "`targets` and `ptx` choose the GPUs"),
+            ("-arch", "`targets` and `ptx` choose the GPUs"),
             ("--dryrun", "nothing would be compiled"),
             ("-dryrun", "nothing would be compiled"),
-            ("-keep", "`TIRX_DUMP` writes what is between"),
+            ("-keep", "`TIRX_DUMP` keeps the IR and the CUDA text"),
         ];
         for flag in flags {
             let word = flag.get_ref().split('=').next().unwrap_or_default();

@@ -80,7 +80,7 @@ pub const KEYS: &[Key] = &[
         "GPUs to compile for: one native image each in the fat binary. `\"native\"` stands for those of the machine that builds."),
     key("kernel", "ptx", "a string", PTX, "that of `[defaults]`",
         "PTX for GPUs that are newer than the targets; the driver compiles it when the kernel is loaded. A kernel that uses \
-         what only its targets have, such as `wgmma`, has none, with a warning; `\"none\"` says so."),
+         instructions of its targets alone, such as `wgmma`, has none, with a warning; `\"none\"` says so."),
     key("kernel", "require", "`true` or `false`", "require = true", "`false`",
         "A build that cannot make machine code is an error; otherwise the kernel runs on the simulator only."),
     key("kernel", "feature", "a string", "feature = \"fp8\"", "none",
@@ -102,8 +102,8 @@ pub const KEYS: &[Key] = &[
     key("kernel", "min-occupancy", "an integer", "min-occupancy = 50", "none",
         "The least occupancy in percent, as `cargo tirx stats` computes it: less is an error."),
     key("kernel", "multiprocessors", "an integer", "multiprocessors = 132", "none",
-        "Multiprocessors of the GPU that the kernel is built for, 132 on an H100 SXM or 148 on a B200: what \
-         `torch.cuda.get_device_properties` says in its file."),
+        "Multiprocessors of the GPU that the kernel is built for, 132 on an H100 SXM or 148 on a B200: the number that \
+         `torch.cuda.get_device_properties` gives in its file."),
     key("kernel", "tvm", "a string", "tvm = \"0.27\"", "found from the file",
         "The release of TVM that the file is written for, `\"0.26\"` or `\"0.27\"`, where nothing in it shows that."),
 ];

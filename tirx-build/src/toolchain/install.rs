@@ -186,7 +186,7 @@ pub fn install(environment: &Environment, pin: Pin, progress: &mut dyn FnMut(&st
     progress(&format!("fetching nvcc {pin} through pip"));
     let result = fetch(environment, &python, packages, &work).and_then(|()| {
         usable(&work.join("site"), environment)
-            .ok_or_else(|| "what pip unpacked has no nvcc that runs".to_string())
+            .ok_or_else(|| "the package that pip unpacked has no nvcc that runs".to_string())
     });
     if let Err(reason) = result {
         remove_tree(&work)?;
@@ -399,7 +399,7 @@ mod tests {
         let (_dir, environment) = place("exit 0");
         let message = install(&environment, pin(), &mut |_| {}).unwrap_err().to_string();
         assert!(
-            message.contains("what pip unpacked has no nvcc that runs"),
+            message.contains("the package that pip unpacked has no nvcc that runs"),
             "{message}"
         );
         let message = install(&environment, "12.4".parse().unwrap(), &mut |_| {})

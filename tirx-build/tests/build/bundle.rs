@@ -163,7 +163,8 @@ fn a_stale_bundle_is_refused_with_the_kernel_and_the_reason() {
     package.edit("kernels.py", "A[i, j] * s", "A[i, j] - s");
     let message = refused(&package, none());
     assert!(
-        message.contains("kernel `scale` has changed: its source, a specialization or what it imports"),
+        message
+            .contains("kernel `scale` has changed: its source, a specialization or a file that it imports"),
         "{message}"
     );
     assert_eq!(message.matches("error:").count(), 1, "{message}");
@@ -293,7 +294,7 @@ fn bundles_are_checked_and_reproducible() {
         .unwrap_err()
         .to_string();
     assert!(
-        message.contains("the image of kernel `scale` for sm_90a differs from what was compiled now"),
+        message.contains("the image of kernel `scale` for sm_90a differs from the one that was compiled now"),
         "{message}"
     );
     // A bundle whose contents are consistent, but not what the compiler makes now.
@@ -312,7 +313,7 @@ fn bundles_are_checked_and_reproducible() {
     };
     differs(
         &|package| kernel(package, &|kernel| kernel.ir.push(0)),
-        "error: kernel `scale` differs from what was compiled now",
+        "error: kernel `scale` differs from the one that was compiled now",
     );
     differs(
         &|package| kernel(package, &|kernel| kernel.name.push('2')),
@@ -326,7 +327,7 @@ fn bundles_are_checked_and_reproducible() {
                 "# Mine.\nversion = 1",
             );
         },
-        "error: kernels.lock differs from what was made now",
+        "error: kernels.lock differs from the one that was made now",
     );
     // Locked, a bundle for more targets than the manifest names is not the one that would be made.
     let message = bundled()

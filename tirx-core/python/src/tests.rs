@@ -75,7 +75,7 @@ fn errors_say_what_was_found_and_what_is_expected() {
         (
             "f(a.b=1)\n",
             "a.b",
-            "what stands before `=` in arguments is the name of a parameter",
+            "the left side of `=` in arguments must be the name of a parameter",
         ),
         ("f() = 1\n", "f()", "the result of a call cannot be assigned to"),
         (

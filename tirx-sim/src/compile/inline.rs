@@ -58,7 +58,7 @@ impl Inline<'_> {
 
     fn fail(&mut self, at: &Expr, message: &str) {
         let error = Diagnostic::new(at.span, message)
-            .help("call it in a statement of its own and bind what it gives: x: T.let = Module.f(…)");
+            .help("call it in a statement of its own and bind its result: x: T.let = Module.f(…)");
         self.failed.get_or_insert(Box::new(error));
     }
 

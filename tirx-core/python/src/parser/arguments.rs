@@ -82,7 +82,7 @@ impl Parser<'_> {
                             id: name.id,
                         },
                         other => {
-                            let message = "what stands before `=` in arguments is the name of a parameter";
+                            let message = "the left side of `=` in arguments must be the name of a parameter";
                             return Err(SyntaxError::new(other.range(), message));
                         }
                     };

@@ -238,7 +238,7 @@ impl Parser<'_> {
     /// `for a in b if c` after an element that starts at `start`.
     pub(super) fn generators(&mut self, element: &Expr, start: u32) -> Result<Vec<Comprehension>> {
         if matches!(element, Expr::Starred(_)) && !is_parenthesized(element, start) {
-            let message = "`*` cannot stand in a comprehension: loop over what it unpacks";
+            let message = "`*` cannot stand in a comprehension: use a second `for` over its items";
             return Err(SyntaxError::new(element.range(), message));
         }
         self.comprehensions()

@@ -185,7 +185,7 @@ impl Parser<'_> {
 
     fn conversion(&mut self, mark: Token) -> Result<ConversionFlag> {
         let word = self.current;
-        let wrong = "what follows `!` in a field of an f-string is `s`, `r` or `a`, without a space";
+        let wrong = "`!` in a field of an f-string must be followed by `s`, `r` or `a`, without a space";
         if word.kind != TokenKind::Name || word.start != mark.end {
             return Err(SyntaxError::new(word.range(), wrong));
         }

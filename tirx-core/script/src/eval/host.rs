@@ -80,7 +80,7 @@ impl Interpreter {
             self.raised = Some((e.message.clone(), Raised::Unavailable));
             if e.help.is_none() {
                 e = Box::new(
-                    e.help("what a function returns in a kernel file cannot depend on the host program"),
+                    e.help("the result of a function of a kernel file cannot depend on the host program"),
                 );
             }
             return Err(e);

@@ -513,7 +513,7 @@ fn check_launched(body: &Stmt, declared: &[IterVar]) -> Result<()> {
     let message = format!("`{name}` is read but never launched: {tag} has no extent");
     let d = Diagnostic::new(span.or(index.var.span()), message).note(index.var.span(), "declared here");
     Err(Box::new(d.help(format!(
-        "launch it around what reads it: with T.launch_thread({name}, extent): …"
+        "put the statements that read it into: with T.launch_thread({name}, extent): …"
     ))))
 }
 

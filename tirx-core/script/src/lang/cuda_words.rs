@@ -8,11 +8,11 @@ const WORDS: &[(&str, &str)] = &[
     ("blockIdx", "declare the index: bx = T.cta_id([4])"),
     (
         "blockDim",
-        "the block's extent is what T.thread_id is given; name that number",
+        "the block's extent is the argument of T.thread_id: use that number",
     ),
     (
         "gridDim",
-        "the grid's extent is what T.cta_id is given; name that number",
+        "the grid's extent is the argument of T.cta_id: use that number",
     ),
     ("clusterIdx", "declare the index: cid = T.cluster_id([4])"),
     (

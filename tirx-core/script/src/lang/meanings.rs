@@ -205,7 +205,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     (
         "device_entry",
-        "Begins the device function: what follows runs on the GPU.",
+        "Begins the device function: the statements after it run on the GPU.",
     ),
     (
         "env_thread",
@@ -244,7 +244,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     (
         "local_scalar",
-        "A variable of the thread: what `x: T.int32` makes.",
+        "A variable of the thread, as `x: T.int32` declares one.",
     ),
     ("macro", "`T.inline`, as older kernels write it."),
     (
@@ -269,7 +269,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     (
         "prim_func",
-        "A function of the module: a kernel, or what kernels call.",
+        "A function of the module: a kernel, or a function that kernels call.",
     ),
     ("ptr", "`T.Ptr`."),
     ("ptx.cp_async.bulk", "Bulk copies: a namespace."),
@@ -342,7 +342,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     ("var", "A new variable of a dtype."),
     ("vectorized", "A loop whose iterations are the lanes of vectors."),
-    ("void", "The dtype of what has no value."),
+    ("void", "The dtype of an expression without a value."),
     ("warp", "Tile primitives that the lanes of a warp do together."),
     ("warp_id", "The index of the warp in its block."),
     ("warp_id_in_wg", "The index of the warp in its warpgroup."),

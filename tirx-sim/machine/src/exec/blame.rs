@@ -247,7 +247,7 @@ impl Machine<'_, '_> {
         };
         let narrow = match self.shared.order.narrow {
             Some((warp, by, scope)) if !own && (warp, by) == (self.id, lane) => format!(
-                " (it has read what was released at scope {}, which does not reach from block to block)",
+                " (the value that it has read was released at scope {}, which does not reach from block to block)",
                 scope_name(scope)
             ),
             _ => String::new(),

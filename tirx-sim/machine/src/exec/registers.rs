@@ -68,7 +68,7 @@ impl Registers {
         {
             let (way, other) = if more { ("inc", "dec") } else { ("dec", "inc") };
             return Err(format!(
-                "setmaxnreg.{way} to {count} registers where the warp has {now}: that is what setmaxnreg.{other} does"
+                "setmaxnreg.{way} to {count} registers where the warp has {now}: use setmaxnreg.{other}"
             ));
         }
         calls.push(asked);

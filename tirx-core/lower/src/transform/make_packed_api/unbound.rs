@@ -33,10 +33,7 @@ pub(super) fn check(func: &PrimFunc, defined: impl Fn(&Var) -> bool) -> Result<(
 
 fn unbound(var: &Var, span: Span) -> Diagnostic {
     let name = var.name();
-    let mut error = Diagnostic::new(
-        span,
-        format!("`{name}` has no value: no argument says what it is"),
-    );
+    let mut error = Diagnostic::new(span, format!("`{name}` has no value: no argument determines it"));
     if var.span() != span {
         error = error.note(var.span(), format!("`{name}` is declared here"));
     }

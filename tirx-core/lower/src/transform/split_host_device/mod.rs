@@ -134,7 +134,7 @@ impl Split<'_> {
             if inner.order.iter().any(|v| reads.bound.contains(v)) || inner.loads {
                 return Err(Box::new(
                     Diagnostic::new(span, format!("{what} is computed inside the launch"))
-                        .label("the host computes what a launch asks for, before the kernel runs"),
+                        .label("the host computes a launch's extents and sizes before the kernel runs"),
                 ));
             }
         }

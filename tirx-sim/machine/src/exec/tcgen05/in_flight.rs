@@ -142,7 +142,7 @@ impl Reach<'_, '_> {
         let (read, allocated) = (memory.read(cell), memory.cell(cell).is_ok());
         read.or_else(|m| {
             let message = format!(
-                "{} reads {m} (what tcgen05.st stores is there after tcgen05.wait::st)",
+                "{} reads {m} (a tcgen05.st is complete after tcgen05.wait::st)",
                 self.operation.name
             );
             let trap = self.trap(FaultKind::Uninitialized, message);

@@ -105,10 +105,11 @@ fn plan(call: &Call<'_>, _: &mut Context<'_>) -> Result<Plan, Decline> {
             ];
             vec![reduction("output", "input")?, step(TileOp::Mul, negated)]
         }
-        _ => match call.argument("body") {
+        TileOp::ComposeOp => match call.argument("body") {
             TileArg::Body(body) => vec![body],
             _ => Vec::new(),
         },
+        other => return Err(format!("{} is no composition", other.name()).into()),
     };
     Ok(Box::new(Steps { steps }))
 }

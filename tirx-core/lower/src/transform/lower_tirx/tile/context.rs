@@ -120,11 +120,11 @@ impl Context<'_> {
         find.visit_expr(&outside);
         match find.1 {
             Some(name) => Err(format!(
-                "the host cannot compute what depends on {name}, which has its value inside the launch"
+                "the host cannot compute an expression of {name}, which has its value inside the launch"
             )
             .into()),
             None if !is_pure(&outside) => {
-                Err("the host cannot compute what reads memory of the kernel".into())
+                Err("the host cannot compute an expression that reads memory of the kernel".into())
             }
             None => Ok(outside),
         }

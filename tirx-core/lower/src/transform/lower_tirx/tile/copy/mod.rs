@@ -71,7 +71,7 @@ pub(super) static VARIANTS: &[Variant] = &[
         options: vec_forced::HINTS,
         completion: Completion::OwnPart,
         plan: reg::plan,
-        doc: "each thread moves what it holds, in vectors of up to 16 bytes",
+        doc: "each thread moves its own elements, in vectors of up to 16 bytes",
         ..Variant::DEFAULT
     },
     Variant {

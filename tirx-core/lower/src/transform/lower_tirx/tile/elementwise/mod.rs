@@ -72,7 +72,7 @@ pub(super) static VARIANTS: &[Variant] = &[
         predicates: &[SCOPE, FULL_SCOPE, reg::ALL_LOCAL],
         options: ROUNDING,
         plan: reg::plan,
-        doc: "each thread computes what it holds of the output",
+        doc: "each thread computes its own elements of the output",
         ..Variant::DEFAULT
     },
     Variant {
@@ -169,7 +169,9 @@ impl Elementwise {
                 let of = |name: &str| arithmetic(call.operation(name)?);
                 this.chain = Some((of("op0")?, of("op1")?, call.flag("reverse1")?));
             }
-            _ => this.sources.extend(call.operand("src")),
+            Cast | Reciprocal | Silu => this.sources.extend(call.operand("src")),
+            Copy | CopyAsync | PermuteLayout | Gemm | GemmAsync | Sum | Max | Min | ReduceNegate
+            | BinaryReduce | UnaryReduce | ComposeOp => return Err("it is no elementwise operation".into()),
         }
         this.check_shapes()?;
         this.rounding = this.rounding_of(call)?;
@@ -475,7 +477,13 @@ impl Elementwise {
                     span,
                 )?)
             }
-            _ => return crate::diagnostic::error(span, "no elementwise operation"),
+            Copy | CopyAsync | PermuteLayout | Gemm | GemmAsync | Sum | Max | Min | ReduceNegate
+            | BinaryReduce | UnaryReduce | ComposeOp => {
+                return crate::diagnostic::error(
+                    span,
+                    format!("{} is no elementwise operation", self.op.name()),
+                );
+            }
         })
     }
 }

@@ -293,7 +293,7 @@ fn layout_that_works(reduction: &Reduction, spread: &[Iter]) -> String {
     }
     let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
     format!(
-        "; each thread can reduce what it holds in TileLayout(S[({}) : ({})]), or both sides may be in shared memory",
+        "; each thread can reduce its own elements in TileLayout(S[({}) : ({})]), or both sides may be in shared memory",
         extents.join(", "),
         strides.join(", ")
     )

@@ -68,7 +68,7 @@ pub(super) static VARIANTS: &[Variant] = &[
         ],
         options: THREAD_REDUCE,
         plan: local::plan,
-        doc: "each thread reduces what it holds; with thread_reduce=True, or where the output is not spread over the threads, lanes exchange their results",
+        doc: "each thread reduces its own elements; with thread_reduce=True, or where the output is not spread over the threads, lanes exchange their results",
         ..Variant::DEFAULT
     },
     Variant {
@@ -141,7 +141,8 @@ impl Reduction {
         let op = match call.op {
             TileOp::Sum => Arithmetic::Add,
             TileOp::Max => Arithmetic::Max,
-            _ => Arithmetic::Min,
+            TileOp::Min => Arithmetic::Min,
+            other => return Err(format!("{} is no reduction", other.name()).into()),
         };
         let convert = Formula::of(&[from], |v| typing::cast(v[0].clone().into(), to, span));
         let combine = Formula::of(&[to, to], |v| {

@@ -93,7 +93,7 @@ macro_rules! common_options {
                 "none",
                 "combine with global memory instead of a store",
             ),
-            option("oob", OptionKind::Word(&["zero", "nan"]), "zero", "what a load gives beyond the tensor"),
+            option("oob", OptionKind::Word(&["zero", "nan"]), "zero", "the value that a load gives beyond the tensor"),
             $($more),*
         ]
     };
