@@ -59,7 +59,7 @@ pub(super) fn resolve_relative(package: &str, level: u32, name: &str) -> Option<
 }
 
 /// The id of the first library file; files from here on are not the user's.
-pub(super) const LIBRARY_FILE: FileId = FileId(u32::MAX - 64);
+pub(super) const LIBRARY_FILE: FileId = FileId(u32::MAX - 0xffff);
 
 /// The span of a node; none in files that no user wrote.
 pub(super) fn span_of(file: FileId, range: TextRange) -> Span {

@@ -41,7 +41,7 @@ macro_rules! nodes {
 
 /// Declares an enumeration of node types.
 macro_rules! variants {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident($node:ident),)* }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident($node:ty),)* }) => {
         $(#[$doc])*
         #[derive(Clone, Debug)]
         pub enum $name {

@@ -1,14 +1,16 @@
 //! Statements.
 
+use std::sync::Arc;
+
 use super::*;
 
 variants! {
-    /// A statement.
+    /// A statement. Definitions are shared: whoever runs them later holds them, and not a copy.
     Stmt {
         /// `def f(): …`
-        FunctionDef(StmtFunctionDef),
+        FunctionDef(Arc<StmtFunctionDef>),
         /// `class A: …`
-        ClassDef(StmtClassDef),
+        ClassDef(Arc<StmtClassDef>),
         /// `return a`
         Return(StmtReturn),
         /// `del a`

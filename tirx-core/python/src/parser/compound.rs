@@ -1,5 +1,7 @@
 //! Statements with blocks.
 
+use std::sync::Arc;
+
 use super::Parser;
 use super::expr::{Context, is_parenthesized};
 use crate::Ranged;
@@ -159,7 +161,7 @@ impl Parser<'_> {
             returns = Some(Box::new(value));
         }
         let body = self.body("`def`")?;
-        Ok(Stmt::FunctionDef(StmtFunctionDef {
+        Ok(Stmt::FunctionDef(Arc::new(StmtFunctionDef {
             range: self.range(start),
             is_async,
             decorator_list,
@@ -168,7 +170,7 @@ impl Parser<'_> {
             parameters,
             returns,
             body,
-        }))
+        })))
     }
 
     fn class(&mut self, start: u32, decorator_list: Vec<Decorator>) -> Result<Stmt> {
@@ -180,14 +182,14 @@ impl Parser<'_> {
             false => None,
         };
         let body = self.body("`class`")?;
-        Ok(Stmt::ClassDef(StmtClassDef {
+        Ok(Stmt::ClassDef(Arc::new(StmtClassDef {
             range: self.range(start),
             decorator_list,
             name,
             type_params,
             arguments,
             body,
-        }))
+        })))
     }
 
     fn try_statement(&mut self) -> Result<Stmt> {

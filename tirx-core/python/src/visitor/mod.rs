@@ -1,5 +1,7 @@
 //! Walks of a syntax tree that read it.
 
+use std::sync::Arc;
+
 use crate::ast::*;
 
 pub mod transformer;
@@ -47,4 +49,8 @@ pub trait Visitor<'a> {
     }
 }
 
-walks!(['a,] [Visitor<'a>] [&mut] [&'a] [&] iter);
+walks!(['a,] [Visitor<'a>] [&mut] [&'a] [&] iter shared);
+
+fn shared<T>(definition: &Arc<T>) -> &T {
+    definition
+}

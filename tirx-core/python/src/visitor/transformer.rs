@@ -1,5 +1,7 @@
 //! Walks of a syntax tree that change it.
 
+use std::sync::Arc;
+
 use super::walks::walks;
 use crate::ast::*;
 
@@ -43,4 +45,9 @@ pub trait Transformer {
     }
 }
 
-walks!([] [Transformer] [&] [&mut] [&mut] iter_mut);
+walks!([] [Transformer] [&] [&mut] [&mut] iter_mut own);
+
+/// A definition that is shared is copied before it changes.
+fn own<T: Clone>(definition: &mut Arc<T>) -> &mut T {
+    Arc::make_mut(definition)
+}

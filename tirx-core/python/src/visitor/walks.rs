@@ -1,15 +1,16 @@
 //! What the parts of each node are, once for walks that read and for walks that change.
 
 /// Declares the functions that visit the parts of nodes: the lifetime of the tree, the trait of the visitor, how the visitor
-/// is passed, how a part and a field are referred to, and how a list is iterated over.
+/// is passed, how a part and a field are referred to, how a list is iterated over, and how a shared definition is reached.
 macro_rules! walks {
     (
-        [$($lifetime:tt)*] [$($visitor:tt)*] [$($by:tt)*] [$($part:tt)*] [$($field:tt)*] $iter:ident
+        [$($lifetime:tt)*] [$($visitor:tt)*] [$($by:tt)*] [$($part:tt)*] [$($field:tt)*] $iter:ident $definition:ident
     ) => {
         /// Visits the parts of a statement: decorators and values before targets, targets before blocks.
         pub fn walk_stmt<$($lifetime)* V: $($visitor)* + ?Sized>(v: $($by)* V, stmt: $($part)* Stmt) {
             match stmt {
                 Stmt::FunctionDef(s) => {
+                    let s = $definition(s);
                     decorators(v, $($field)* s.decorator_list);
                     type_params(v, $($field)* s.type_params);
                     v.visit_parameters($($field)* s.parameters);
@@ -17,6 +18,7 @@ macro_rules! walks {
                     v.visit_body($($field)* s.body);
                 }
                 Stmt::ClassDef(s) => {
+                    let s = $definition(s);
                     decorators(v, $($field)* s.decorator_list);
                     type_params(v, $($field)* s.type_params);
                     if let Some(arguments) = $($field)* s.arguments {

@@ -21,7 +21,7 @@ impl Interpreter {
     /// `value.name`, if there is one.
     pub(super) fn find_attribute(&mut self, value: &Value, name: &str, span: Span) -> Result<Option<Value>> {
         Ok(match value {
-            Value::Namespace(path) => self.namespace_attribute(&path.clone(), name, span)?,
+            Value::Namespace(path) => self.namespace_attribute(&path.clone(), name)?,
             Value::Module(m) => m.scope.get_own(name),
             Value::Instance(i) => return self.instance_attribute(i, name, span),
             Value::Frame(frame) if matches!(name, "__enter__" | "__exit__") => {
@@ -116,7 +116,7 @@ impl Interpreter {
             // In a helper function an operation on it is the error, not its name.
             Value::Unavailable(why) if !self.is_building() || self.mode == Mode::Meta => {
                 let why = why.clone();
-                Some(self.host_attribute(&why, name, span)?)
+                Some(self.host_attribute(&why, name)?)
             }
             Value::Unavailable(why) => return self.unavailable(why, span),
             Value::MetaVar(v) => return self.find_attribute(&v.clone(), name, span),
@@ -150,7 +150,7 @@ impl Interpreter {
         Value::tuple(order)
     }
 
-    fn namespace_attribute(&mut self, path: &str, name: &str, span: Span) -> Result<Option<Value>> {
+    fn namespace_attribute(&mut self, path: &str, name: &str) -> Result<Option<Value>> {
         if let Some(looked_up) = &mut self.looked_up {
             looked_up.insert(format!("{path}.{name}"));
         }
@@ -165,7 +165,7 @@ impl Interpreter {
         if let Some(v) = modules::attribute(path, name) {
             return Ok(Some(v));
         }
-        if let Some(v) = self.library_name(path, name, span)? {
+        if let Some(v) = self.library_name(path, name)? {
             return Ok(Some(v));
         }
         if let Some(v) = self.builtin_module_class(path, name) {

@@ -1,6 +1,7 @@
 //! Calls: how arguments reach parameters, and how functions, classes and methods run.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tirx_python as ast;
 
@@ -162,10 +163,7 @@ impl Interpreter {
     fn run_body(&mut self, code: &Rc<Code>) -> Result<Value> {
         match &code.body {
             CodeBody::Lambda(lambda) => self.eval(&lambda.body),
-            CodeBody::TopLevel(..) | CodeBody::Def(_) => {
-                let Some(def) = code.body.def() else {
-                    return Ok(Value::None);
-                };
+            CodeBody::Def(def) => {
                 if code.is_generator {
                     return self.make_generator(code);
                 }
@@ -286,7 +284,7 @@ impl Interpreter {
     }
 
     /// The value of a `def` statement before its decorators.
-    pub(super) fn make_function(&mut self, def: &ast::StmtFunctionDef) -> Result<Rc<Function>> {
+    pub(super) fn make_function(&mut self, def: &Arc<ast::StmtFunctionDef>) -> Result<Rc<Function>> {
         let code = self.code_of_def(def);
         for (at, parameter) in code.parameters.iter().enumerate() {
             if let Some(first) = code.parameters[..at].iter().find(|p| p.name == parameter.name) {

@@ -1,6 +1,7 @@
 //! The static properties of a function's text: its parameters and its local names.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use tirx_python::Ranged;
@@ -14,7 +15,7 @@ use crate::source::FileId;
 
 impl Interpreter {
     /// The code of a `def`; the same object each time the definition runs.
-    pub(super) fn code_of_def(&mut self, def: &ast::StmtFunctionDef) -> Rc<Code> {
+    pub(super) fn code_of_def(&mut self, def: &Arc<ast::StmtFunctionDef>) -> Rc<Code> {
         let key = (self.file, def.range.start().to_u32());
         if let Some(code) = self.codes.get(&key) {
             return code.clone();
@@ -29,24 +30,10 @@ impl Interpreter {
             nonlocals: names.nonlocals,
             is_generator: names.is_generator,
             span: span_of(self.file, def.name.range),
-            body: self.body_of_def(def),
+            body: CodeBody::Def(def.clone()),
         });
         self.codes.insert(key, code.clone());
         code
-    }
-
-    /// The location of a `def`. A definition at module level is not copied, because kernels are long.
-    fn body_of_def(&self, def: &ast::StmtFunctionDef) -> CodeBody {
-        if let Some(module) = self.modules.get(&self.file) {
-            let start = def.range.start();
-            let index = module.body.partition_point(|s| s.range().start() < start);
-            if let Some(ast::Stmt::FunctionDef(found)) = module.body.get(index)
-                && std::ptr::eq(found, def)
-            {
-                return CodeBody::TopLevel(module.clone(), index);
-            }
-        }
-        CodeBody::Def(Box::new(def.clone()))
     }
 
     /// The code of a `lambda`.

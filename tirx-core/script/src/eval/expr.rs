@@ -16,13 +16,13 @@ use crate::source::Span;
 
 /// Whether a call or a subscript describes a layout.
 fn describes_layout(callee: &ast::Expr) -> bool {
+    let names_one = |name: &str| {
+        let mut parts = name.as_bytes().windows("layout".len());
+        matches!(name, "S" | "R") || parts.any(|part| part.eq_ignore_ascii_case(b"layout"))
+    };
     match callee {
-        ast::Expr::Name(n) => matches!(n.id.as_str(), "S" | "R") || n.id.to_lowercase().contains("layout"),
-        ast::Expr::Attribute(a) => {
-            matches!(a.attr.as_str(), "S" | "R")
-                || a.attr.to_lowercase().contains("layout")
-                || describes_layout(&a.value)
-        }
+        ast::Expr::Name(n) => names_one(&n.id),
+        ast::Expr::Attribute(a) => names_one(&a.attr) || describes_layout(&a.value),
         _ => false,
     }
 }

@@ -24,10 +24,10 @@ const LIBRARY: &[(&str, &str, &str)] = &[
 
 impl Interpreter {
     /// An attribute of a host value.
-    pub(super) fn host_attribute(&mut self, why: &Rc<str>, name: &str, span: Span) -> Result<Value> {
+    pub(super) fn host_attribute(&mut self, why: &Rc<str>, name: &str) -> Result<Value> {
         if let Some(path) = modules::host_path(why) {
             let full = format!("{path}.{name}");
-            if let Some(value) = self.host_value(&full, span)? {
+            if let Some(value) = self.host_value(&full)? {
                 return Ok(value);
             }
         }
@@ -35,9 +35,9 @@ impl Interpreter {
     }
 
     /// The value that a path of the host has in a kernel file.
-    fn host_value(&mut self, path: &str, span: Span) -> Result<Option<Value>> {
+    fn host_value(&mut self, path: &str) -> Result<Option<Value>> {
         if let Some((_, text, name)) = LIBRARY.iter().find(|(p, ..)| *p == path) {
-            return self.library_name(text, name, span);
+            return self.library_name(text, name);
         }
         Ok(Some(match path {
             "os.environ" => Value::Dict(self.environment()),

@@ -88,7 +88,7 @@ impl Interpreter {
             } else {
                 let module = self.find_module(&base, span)?;
                 match (&module, modules::module(&full)) {
-                    (Value::Unavailable(why), _) => self.host_attribute(why, name, span)?,
+                    (Value::Unavailable(why), _) => self.host_attribute(why, name)?,
                     (Value::Namespace(_), Some(v)) if !matches!(v, Value::Unavailable(_)) => v,
                     // Names of a Python module that are not supported here count as host values.
                     (Value::Namespace(path), _) if modules::is_python(path) => {
@@ -134,7 +134,7 @@ impl Interpreter {
             // `S`, `TileLayout` and the axes are visible in every file; the functions are not.
             Value::Namespace(p) if &*p == "layout" => {
                 for name in super::library::names("layout") {
-                    if let Some(v) = self.library_name("layout", name, span)? {
+                    if let Some(v) = self.library_name("layout", name)? {
                         self.assign_name(&name.into(), v);
                     }
                 }

@@ -1,14 +1,19 @@
-//! Python modules of the library that are written in Python: they run when one of their names is first used.
+//! Modules of the library that are written in Python. Each definition in them is read and run when its name is first used:
+//! a kernel needs few of them.
+
+mod parts;
 
 use std::borrow::Cow;
-use std::sync::{LazyLock, OnceLock};
+use std::rc::Rc;
 
+use tirx_python as ast;
+
+use self::parts::{Part, Parts};
 use super::scope::ScopeKind;
 use super::value::Value;
 use super::{Args, Interpreter, Mode, Scope};
 use crate::diagnostic::{Result, error};
-use crate::parse::{LIBRARY_FILE, parse_file};
-use crate::source::{FileId, Span};
+use crate::source::Span;
 
 /// Texts by module. Errors in them are reported at the call in the kernel file.
 const TEXTS: &[(&str, &str)] = &[
@@ -113,22 +118,11 @@ pub(super) fn modules() -> impl Iterator<Item = &'static str> {
     texts.chain(["tvm.backend.cuda.lang"])
 }
 
-/// The names that the text of a module defines. Each text is read once per process.
+/// The names that the text of a module defines for others.
 pub(super) fn names(path: &str) -> impl Iterator<Item = &'static str> {
-    static NAMES: LazyLock<Vec<OnceLock<Vec<&'static str>>>> =
-        LazyLock::new(|| TEXTS.iter().map(|_| OnceLock::new()).collect());
-    let of_text = |text: &'static str| {
-        let defined = text.lines().filter_map(|line| {
-            let rest = line
-                .strip_prefix("def ")
-                .or_else(|| line.strip_prefix("class "))?;
-            rest.split(['(', ':']).next()
-        });
-        defined.filter(|name| !name.starts_with('_')).collect()
-    };
     let at = TEXTS.iter().position(|(p, _)| *p == path);
-    let names = at.map(|at| NAMES[at].get_or_init(|| of_text(TEXTS[at].1)));
-    names.into_iter().flatten().copied()
+    let names = at.map(|at| Parts::of(at).names());
+    names.into_iter().flatten().filter(|name| !name.starts_with('_'))
 }
 
 impl Interpreter {
@@ -140,7 +134,7 @@ impl Interpreter {
         arguments: Vec<Value>,
         span: Span,
     ) -> Result<Value> {
-        let Some(function) = self.library_name(path, name, span)? else {
+        let Some(function) = self.library_name(path, name)? else {
             return error(span, format!("\"{path}.{name}\" is missing"));
         };
         let args = Args {
@@ -151,7 +145,7 @@ impl Interpreter {
     }
 
     /// `path.name`, where a text of the library defines it.
-    pub(super) fn library_name(&mut self, path: &str, name: &str, span: Span) -> Result<Option<Value>> {
+    pub(super) fn library_name(&mut self, path: &str, name: &str) -> Result<Option<Value>> {
         let taken = TAKEN
             .iter()
             .filter(|(p, _)| *p == path)
@@ -163,27 +157,48 @@ impl Interpreter {
         let Some(at) = TEXTS.iter().position(|(p, _)| *p == path) else {
             return Ok(None);
         };
-        if let Some(scope) = self.library.get(&at) {
-            return Ok(scope.get_own(name));
-        }
-        let file = FileId(LIBRARY_FILE.0 + at as u32);
-        let Ok(parsed) = parse_file(file, TEXTS[at].1) else {
-            return error(span, format!("module \"{path}\" is broken"));
+        let scope = match self.library.get(&at) {
+            Some(scope) => scope.clone(),
+            None => {
+                let scope = Scope::new(ScopeKind::Library(at), None);
+                self.library.insert(at, scope.clone());
+                self.run_part(&scope, Parts::of(at).head())?;
+                scope
+            }
         };
-        self.modules.insert(file, parsed.module.clone());
-        let scope = Scope::new(ScopeKind::Module, None);
-        self.library.insert(at, scope.clone());
-        let saved_file = std::mem::replace(&mut self.file, file);
+        self.library_part(&scope, at, name)
+    }
+
+    /// A name of a library module: its definition runs when the name is first used.
+    pub(super) fn library_part(
+        &mut self,
+        scope: &Rc<Scope>,
+        module: usize,
+        name: &str,
+    ) -> Result<Option<Value>> {
+        if let Some(value) = scope.get_own(name) {
+            return Ok(Some(value));
+        }
+        let Some(part) = Parts::of(module).defining(name) else {
+            return Ok(None);
+        };
+        self.run_part(scope, part)?;
+        Ok(scope.get_own(name))
+    }
+
+    /// Runs a part of a module's text.
+    fn run_part(&mut self, scope: &Rc<Scope>, part: &'static Part) -> Result<()> {
+        let saved_file = std::mem::replace(&mut self.file, part.file);
         let saved_scope = std::mem::replace(&mut self.scope, scope.clone());
         let saved_mode = std::mem::replace(&mut self.mode, Mode::Meta);
         let saved_match = self.match_names.take();
         self.close_over();
-        let result = self.exec_block(&parsed.module.body);
+        let body: &[ast::Stmt] = part.body();
+        let result = self.exec_block(body);
         self.match_names = saved_match;
         self.mode = saved_mode;
         self.scope = saved_scope;
         self.file = saved_file;
-        result?;
-        Ok(scope.get_own(name))
+        result.map(|_| ())
     }
 }

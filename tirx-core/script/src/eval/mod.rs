@@ -182,7 +182,7 @@ pub struct Interpreter {
     raised: Option<(String, Raised)>,
     handling: Vec<Value>,
     class_order: Vec<Rc<str>>,
-    class_def: Option<Rc<ast::StmtClassDef>>,
+    class_def: Option<Arc<ast::StmtClassDef>>,
     // The function being built.
     function: Option<FunctionBuilder>,
     blocks: Vec<Block>,

@@ -89,6 +89,12 @@ impl Interpreter {
                 None => break,
             }
         }
+        if let ScopeKind::Library(module) = scope.kind {
+            let scope = scope.clone();
+            if let Some(value) = self.library_part(&scope, module, name)? {
+                return Ok(Some(value));
+            }
+        }
         if name.starts_with("__")
             && let Some(v) = self.module_name(name)
         {

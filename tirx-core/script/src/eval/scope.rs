@@ -14,6 +14,8 @@ use super::value::Code;
 pub enum ScopeKind {
     /// A kernel file.
     Module,
+    /// A module of the library, by its number: its definitions run when their names are first used.
+    Library(usize),
     /// A function that runs as Python.
     Function(Rc<Code>),
     /// A class body: its names are not seen from the methods.

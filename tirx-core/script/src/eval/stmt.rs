@@ -1,6 +1,7 @@
 //! Statements run as Python; those of a kernel body are in [`super::kernel_stmt`].
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tirx_python as ast;
 use tirx_python::Ranged;
@@ -413,7 +414,7 @@ impl Interpreter {
         }
     }
 
-    fn exec_def(&mut self, s: &ast::StmtFunctionDef, span: Span) -> Result<Flow> {
+    fn exec_def(&mut self, s: &Arc<ast::StmtFunctionDef>, span: Span) -> Result<Flow> {
         if s.is_async {
             return self.unavailable("\"async def\" is not supported in kernel files", span);
         }
@@ -435,7 +436,7 @@ impl Interpreter {
         Ok(Flow::Normal)
     }
 
-    fn decorated_function(&mut self, s: &ast::StmtFunctionDef) -> Result<Value> {
+    fn decorated_function(&mut self, s: &Arc<ast::StmtFunctionDef>) -> Result<Value> {
         let mut decorators = Vec::new();
         for d in &s.decorator_list {
             decorators.push((self.eval(&d.expression)?, self.span(&d.expression)));
@@ -451,7 +452,7 @@ impl Interpreter {
         Ok(value)
     }
 
-    fn exec_class(&mut self, s: &ast::StmtClassDef, _span: Span) -> Result<Flow> {
+    fn exec_class(&mut self, s: &Arc<ast::StmtClassDef>, _span: Span) -> Result<Flow> {
         let mut decorators = Vec::new();
         for d in &s.decorator_list {
             decorators.push((self.eval(&d.expression)?, self.span(&d.expression)));
@@ -459,7 +460,7 @@ impl Interpreter {
         let class = self.make_class(s)?;
         let mut value = Value::Class(class);
         // Decorators find the text of the class here.
-        let saved = self.class_def.replace(Rc::new(s.clone()));
+        let saved = self.class_def.replace(s.clone());
         let mut result = Ok(());
         for (decorator, span) in decorators.into_iter().rev() {
             if matches!(&decorator, Value::Unavailable(why) if super::modules::host_path(why).is_some()) {

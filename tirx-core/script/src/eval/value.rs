@@ -223,10 +223,8 @@ pub struct Code {
 
 /// What a function runs.
 pub enum CodeBody {
-    /// `def` at module level: a statement of the file, by its number.
-    TopLevel(Arc<ast::ModModule>, usize),
-    /// `def` within another statement: a copy of the definition.
-    Def(Box<ast::StmtFunctionDef>),
+    /// `def`: the definition.
+    Def(Arc<ast::StmtFunctionDef>),
     /// `lambda`: the lambda.
     Lambda(ast::ExprLambda),
 }
@@ -235,10 +233,6 @@ impl CodeBody {
     /// The definition; `None` for a lambda.
     pub fn def(&self) -> Option<&ast::StmtFunctionDef> {
         match self {
-            CodeBody::TopLevel(module, index) => match module.body.get(*index) {
-                Some(ast::Stmt::FunctionDef(def)) => Some(def),
-                _ => None,
-            },
             CodeBody::Def(def) => Some(def),
             CodeBody::Lambda(_) => None,
         }
