@@ -3,6 +3,8 @@
 //! Each becomes a small function, written once before the kernels that call it, of the operands that its template names.
 //! The function's name follows from the row and its modifiers.
 
+use std::rc::Rc;
+
 use super::asm::{self, Slot};
 use super::code::{Code, level};
 use super::emitter::Emitter;
@@ -19,6 +21,51 @@ pub(super) struct Parameter {
     pub(super) access: Access,
     pub(super) letter: &'static str,
     pub(super) bound: String,
+}
+
+/// What the function of a call depends on: the row, what the call's arguments look like, and the words of the template.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct Shape {
+    row: *const Row,
+    result: DType,
+    arguments: Vec<Argument>,
+    words: Words,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Argument {
+    /// The values that are passed for the next argument of the row follow, so many.
+    List(usize),
+    /// A value that is passed.
+    Passed(DType),
+    /// A part of the instruction.
+    Modifier(Expr),
+}
+
+impl Shape {
+    fn of(result: DType, operands: &Operands, words: Words) -> Shape {
+        let mut arguments = Vec::with_capacity(2 * operands.row.args.len());
+        for (arg, part) in operands.each() {
+            arguments.push(Argument::List(part.len()));
+            arguments.extend(part.iter().map(|value| match is_operand(arg) {
+                true => Argument::Passed(value.dtype),
+                false => Argument::Modifier(value.clone()),
+            }));
+        }
+        Shape {
+            row: operands.row,
+            result,
+            arguments,
+            words,
+        }
+    }
+}
+
+/// A function that wraps one instruction.
+pub(super) struct RowFunction {
+    name: String,
+    /// The operands that it takes: the argument of the row, and the position in its list.
+    passed: Vec<(usize, usize)>,
 }
 
 impl Emitter<'_, '_> {
@@ -44,14 +91,9 @@ impl Emitter<'_, '_> {
             .map_err(wrong)?,
             None => Words::default(),
         };
-        for header in row.cuda.headers {
-            self.unit.needs.headers.extend(Header::named(header));
-        }
-        for helper in row.cuda.helpers {
-            self.unit.needs.helpers.extend(Helper::named(helper));
-        }
         match row.cuda.form {
             Form::Function(name) => {
+                self.needs_of(row);
                 let mut list = Vec::new();
                 for (arg, value) in values(&operands) {
                     list.push(self.argument(arg, value)?);
@@ -59,6 +101,7 @@ impl Emitter<'_, '_> {
                 Ok(Code::primary(format!("{name}({})", list.join(", "))))
             }
             Form::Expression(template) => {
+                self.needs_of(row);
                 let mut text = template.to_string();
                 for (arg, value) in values(&operands) {
                     text = text.replace(&format!("${}$", arg.name), &self.argument(arg, value)?);
@@ -71,10 +114,16 @@ impl Emitter<'_, '_> {
                 };
                 Ok(Code::new(text, at))
             }
-            Form::Ptx(template) => self.assembly(e, &operands, &words, template, (true, true)),
-            Form::StatePtx(template) => self.assembly(e, &operands, &words, template, (true, false)),
-            Form::PurePtx(template) => self.assembly(e, &operands, &words, template, (false, false)),
-            Form::Code(body) => self.body(e, &operands, &words, body),
+            Form::Ptx(_) | Form::StatePtx(_) | Form::PurePtx(_) | Form::Code(_) => {
+                let known = self.function_of(e, &operands, words)?;
+                let passed: Vec<Expr> = known
+                    .passed
+                    .iter()
+                    .map(|(arg, item)| operands.at(*arg)[*item].clone())
+                    .collect();
+                let arguments = self.arguments(&passed)?;
+                Ok(Code::primary(format!("{}({arguments})", known.name)))
+            }
             Form::Special | Form::Lowered | Form::Host => {
                 let message = format!("`T.{}` cannot be compiled to CUDA", row.script);
                 let mut error = Diagnostic::new(e.span, message);
@@ -86,6 +135,38 @@ impl Emitter<'_, '_> {
                 Err(Box::new(error))
             }
         }
+    }
+
+    /// The headers and helpers that a row's text uses.
+    fn needs_of(&mut self, row: &Row) {
+        for header in row.cuda.headers {
+            self.unit.needs.headers.extend(Header::named(header));
+        }
+        for helper in row.cuda.helpers {
+            self.unit.needs.helpers.extend(Helper::named(helper));
+        }
+    }
+
+    /// The function that a call becomes a call of. It is written once for all calls of one [`Shape`].
+    fn function_of(&mut self, e: &Expr, operands: &Operands, words: Words) -> Result<Rc<RowFunction>> {
+        let shape = Shape::of(e.dtype, operands, words);
+        if let Some(known) = self.unit.functions.get(&shape) {
+            return Ok(known.clone());
+        }
+        let words = &shape.words;
+        self.needs_of(operands.row);
+        let made = match operands.row.cuda.form {
+            Form::Ptx(template) => self.assembly(e, operands, words, template, (true, true))?,
+            Form::StatePtx(template) => self.assembly(e, operands, words, template, (true, false))?,
+            Form::PurePtx(template) => self.assembly(e, operands, words, template, (false, false))?,
+            Form::Code(template) => self.body(e.dtype, operands, words, template),
+            Form::Function(_) | Form::Expression(_) | Form::Special | Form::Lowered | Form::Host => {
+                unreachable!("`row` calls this for rows that become functions of our own")
+            }
+        };
+        let made = Rc::new(made);
+        self.unit.functions.insert(shape, made.clone());
+        Ok(made)
     }
 
     /// An argument of a function of CUDA.
@@ -103,7 +184,7 @@ impl Emitter<'_, '_> {
         words: &Words,
         template: &str,
         (volatile, memory): (bool, bool),
-    ) -> Result<Code> {
+    ) -> Result<RowFunction> {
         let pieces = asm::fill(template, operands, words)
             .map_err(|message| Diagnostic::new(e.span, format!("T.{}: {message}", operands.row.script)))?;
         let used = |name: &str, item: usize| {
@@ -114,7 +195,10 @@ impl Emitter<'_, '_> {
         let (mut parameters, mut passed) = (Vec::new(), Vec::new());
         let mut slots = Vec::new();
         let mut name = function_name(operands);
-        for (arg, part) in operands.each().filter(|(arg, _)| is_operand(arg)) {
+        for (at, (arg, part)) in operands.each().enumerate() {
+            if !is_operand(arg) {
+                continue;
+            }
             for (i, value) in part.iter().enumerate().filter(|(i, _)| used(arg.name, *i)) {
                 let p = parameter(arg, i, part.len(), value, words);
                 if let Kind::Pointer(Space::Shared) = arg.kind
@@ -124,7 +208,7 @@ impl Emitter<'_, '_> {
                 }
                 slots.push((Slot::Operand(arg.name, i), parameters.len()));
                 parameters.push(p);
-                passed.push(value.clone());
+                passed.push((at, i));
             }
         }
         let (result, declared) = match e.dtype {
@@ -173,16 +257,17 @@ impl Emitter<'_, '_> {
         if declared.is_some() {
             body.push_str("  return result;\n");
         }
-        self.row_function(name, result, &parameters, &body, &passed)
+        let name = self.define_function(name, result, &parameters, &body);
+        Ok(RowFunction { name, passed })
     }
 
-    fn body(&mut self, e: &Expr, operands: &Operands, words: &Words, template: &str) -> Result<Code> {
+    fn body(&mut self, dtype: DType, operands: &Operands, words: &Words, template: &str) -> RowFunction {
         let mut body = template.to_string();
         for (name, text) in &words.texts {
             body = body.replace(&format!("${name}$"), text);
         }
         let (mut parameters, mut passed) = (Vec::new(), Vec::new());
-        for (arg, part) in operands.each() {
+        for (at, (arg, part)) in operands.each().enumerate() {
             if !is_operand(arg) {
                 let text = part.first().map(modifier).unwrap_or_default();
                 body = body.replace(&format!("${}$", arg.name), &text);
@@ -192,15 +277,16 @@ impl Emitter<'_, '_> {
                 let p = parameter(arg, i, part.len(), value, words);
                 body = body.replace(&format!("${}$", p.name), &p.bound);
                 parameters.push(p);
-                passed.push(value.clone());
+                passed.push((at, i));
             }
         }
-        let result = match e.dtype {
+        let result = match dtype {
             DType::VOID => "void",
             dtype => register(dtype).0,
         };
         let body: String = body.lines().map(|line| format!("  {line}\n")).collect();
-        self.row_function(function_name(operands), result, &parameters, &body, &passed)
+        let name = self.define_function(function_name(operands), result, &parameters, &body);
+        RowFunction { name, passed }
     }
 
     /// A call of a function with this body, which is defined once. Where another function of the same name has another
@@ -213,6 +299,19 @@ impl Emitter<'_, '_> {
         body: &str,
         passed: &[Expr],
     ) -> Result<Code> {
+        let name = self.define_function(name, result, parameters, body);
+        let arguments = self.arguments(passed)?;
+        Ok(Code::primary(format!("{name}({arguments})")))
+    }
+
+    /// Defines a function, and gives its name.
+    fn define_function(
+        &mut self,
+        name: String,
+        result: &str,
+        parameters: &[Parameter],
+        body: &str,
+    ) -> String {
         let list: Vec<String> = parameters
             .iter()
             .map(|p| format!("{} {}", p.ty, p.name))
@@ -237,13 +336,11 @@ impl Emitter<'_, '_> {
         if body.contains("uint64_t") || list.iter().any(|p| p.contains("uint64_t")) {
             self.unit.needs.headers.insert(Header::Cstdint);
         }
-        let arguments = self.arguments(passed)?;
-        let call = Code::primary(format!("{free}({arguments})"));
-        self.unit
-            .generated
-            .entry(free)
-            .or_insert_with_key(|name| text(name));
-        Ok(call)
+        let generated = &mut self.unit.generated;
+        if !generated.contains_key(&free) {
+            generated.insert(free.clone(), text(&free));
+        }
+        free
     }
 }
 

@@ -1,9 +1,13 @@
 //! The translation unit: state shared by the functions of a module, and the text that they are joined to.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
 
 use super::emitter::Emitter;
 use super::helpers::Needs;
+use super::rows::{RowFunction, Shape};
 use super::{CudaSource, KernelInfo, lines};
 use crate::diagnostic::Result;
 use crate::ir::{IRModule, PrimFunc};
@@ -24,6 +28,8 @@ pub(super) struct Unit<'m> {
     pub(super) raw: Vec<RawSource>,
     /// Functions that wrap one instruction, by name.
     pub(super) generated: BTreeMap<String, String>,
+    /// Those of operations that have a row, by what they depend on.
+    pub(super) functions: FxHashMap<Shape, Rc<RowFunction>>,
     /// Names that no later function may reuse.
     pub(super) reserved: Vec<String>,
     /// Declarations of the functions that kernels call.
@@ -40,6 +46,7 @@ impl<'m> Unit<'m> {
             needs: Needs::default(),
             raw: Vec::new(),
             generated: BTreeMap::new(),
+            functions: FxHashMap::default(),
             reserved: Vec::new(),
             prototypes: String::new(),
             bodies: String::new(),

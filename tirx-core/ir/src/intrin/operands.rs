@@ -159,6 +159,11 @@ impl<'a> Operands<'a> {
     pub fn each(&self) -> impl Iterator<Item = (&'static Arg, &'a [Expr])> + '_ {
         self.row.args.iter().zip(self.parts.iter().copied())
     }
+
+    /// The arguments at a position of the row's list.
+    pub fn at(&self, position: usize) -> &'a [Expr] {
+        self.parts[position]
+    }
 }
 
 impl Row {

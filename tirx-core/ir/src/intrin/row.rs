@@ -173,7 +173,7 @@ pub enum Access {
 }
 
 /// The type of a register in `asm`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ty {
     /// 16 bits.
     B16,
@@ -401,7 +401,7 @@ pub struct Machine {
 }
 
 /// The words of a template, by name.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub struct Words {
     /// Texts; an empty one counts as absent for `{?name:…}`.
     pub texts: Vec<(&'static str, String)>,
