@@ -17,7 +17,7 @@ use super::super::call::Call;
 use super::super::context::Context;
 use super::super::emit::Emit;
 use super::super::multiples::divided;
-use super::super::places::Places;
+use super::super::places::{Places, Tables};
 use super::super::predicates::SAME_ELEMENTS;
 use super::super::variant::{Completion, Decline, Emits, Explanation, Plan, Predicate, Variant};
 use super::memory::{CELL, TensorMemory};
@@ -231,8 +231,8 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
 /// Who holds what is in each cell, from the first one of the region on.
 fn cells_of(
     memory: &TensorMemory,
-    threads: &[Vec<i128>],
-    registers: &[Vec<i128>],
+    threads: &Tables,
+    registers: &Tables,
     first_lane: i128,
 ) -> Result<Cells, String> {
     let last = |tables: &[Vec<i128>]| -> i128 {
@@ -251,46 +251,68 @@ fn cells_of(
     let packed = memory.bits == 16 && halves && columns > 1;
     let (lanes, columns) = (lanes as usize, columns as usize);
     let mut held = vec![-1; lanes * columns];
-    let per = CELL / memory.bits;
-    let mut coordinate = vec![0usize; memory.extents.len()];
-    loop {
-        let sum = |tables: &[Vec<i128>]| -> i128 { tables.iter().zip(&coordinate).map(|(t, c)| t[*c]).sum() };
-        let (lane, place) = (sum(&memory.lanes) + first_lane, sum(&memory.columns));
-        let (thread, register) = (sum(threads), sum(registers));
-        let mut cell = place / CELL;
+    let (bits, per) = (memory.bits as i64, (CELL / memory.bits) as i64);
+    let hold = &mut |element: Element| {
+        let [lane, place, thread, register] = element;
+        let mut cell = place / CELL as i64;
         // The element's place in its cell must be that in its register.
-        let (mut within, part) = (place % CELL / memory.bits, register % per);
+        let (mut within, part) = (place % CELL as i64 / bits, register % per);
         if packed {
             within = cell % 2;
             cell -= within;
         }
-        if within != part || lane < 0 || place < 0 || !(0..WARPGROUP).contains(&thread) {
-            return Err("elements that share a register do not share a cell".into());
+        if within != part || lane < 0 || place < 0 || !(0..WARPGROUP as i64).contains(&thread) {
+            return Err("elements that share a register do not share a cell".to_string());
         }
-        let holder = thread as i64 * REGISTERS + (register / per) as i64;
+        let holder = thread * REGISTERS + register / per;
         let at = lane as usize * columns + cell as usize;
         if held[at] >= 0 && held[at] != holder {
-            return Err("elements that share a cell do not share a register".into());
+            return Err("elements that share a cell do not share a register".to_string());
         }
         held[at] = holder;
-        let mut dim = coordinate.len();
-        loop {
-            if dim == 0 {
-                return Ok(Cells {
-                    lanes,
-                    columns,
-                    held,
-                    packed,
-                });
-            }
-            dim -= 1;
-            coordinate[dim] += 1;
-            if (coordinate[dim] as i128) < memory.extents[dim] {
-                break;
-            }
-            coordinate[dim] = 0;
+        Ok(())
+    };
+    let tables = [&memory.lanes, &memory.columns, threads, registers];
+    let parts = (0..memory.extents.len()).map(|dim| parts_of(tables.map(|t| &t[dim][..])));
+    let parts: Vec<Vec<Element>> = parts.collect::<Result<_, String>>()?;
+    each_element(&parts, [first_lane as i64, 0, 0, 0], hold)?;
+    Ok(Cells {
+        lanes,
+        columns,
+        held,
+        packed,
+    })
+}
+
+/// An element's lane, place along the columns (in bits), thread and register; or what one coordinate adds to them.
+type Element = [i64; 4];
+
+/// What each coordinate of a dimension adds. A region may have as many elements as tensor memory has cells, and narrow
+/// numbers are several times as fast there.
+fn parts_of(tables: [&[i128]; 4]) -> Result<Vec<Element>, String> {
+    let count = tables[0].len();
+    let mut parts = vec![[0; 4]; count];
+    for (which, table) in tables.into_iter().enumerate() {
+        for (part, place) in parts.iter_mut().zip(table) {
+            part[which] = i32::try_from(*place)
+                .map_err(|_| format!("a place of the region, {place}, is beyond any tensor memory"))?
+                .into();
         }
     }
+    Ok(parts)
+}
+
+/// Visits the elements, the last dimension innermost.
+fn each_element(
+    parts: &[Vec<Element>],
+    sum: Element,
+    visit: &mut impl FnMut(Element) -> Result<(), String>,
+) -> Result<(), String> {
+    let Some((first, rest)) = parts.split_first() else {
+        return visit(sum);
+    };
+    let mut below = first.iter().map(|part| std::array::from_fn(|i| sum[i] + part[i]));
+    below.try_for_each(|sum| each_element(rest, sum, visit))
 }
 
 impl Cells {
