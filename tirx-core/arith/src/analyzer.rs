@@ -232,10 +232,11 @@ impl Analyzer {
     /// Learns that `condition` holds until the returned scope is left. A condition that reads memory or has an effect
     /// teaches nothing: it may be false later.
     pub fn enter_constraint(&mut self, condition: &Expr) -> Scope {
+        // It is evaluated where it does not hold yet.
+        let condition = self.rewrite_simplify(&strip_likely(condition));
         let scope = self.scope();
         self.constraint_depth += 1;
         self.note(Undo::Constraint);
-        let condition = self.rewrite_simplify(&strip_likely(condition));
         self.learn(&condition);
         scope
     }

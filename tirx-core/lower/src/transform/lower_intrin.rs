@@ -68,6 +68,10 @@ impl LowerIntrin {
     }
 
     fn under_expr(&mut self, condition: &Expr, body: &Expr) -> Expr {
+        // Learning a condition costs more than all else here.
+        if !divides(body) {
+            return self.expr(body);
+        }
         let scope = self.analyzer.enter_constraint(condition);
         let result = self.expr(body);
         self.analyzer.leave(scope);
@@ -223,6 +227,14 @@ impl LowerIntrin {
         let added = count * b;
         (added <= most && bound.max.min(most) + added <= most).then_some(count)
     }
+}
+
+/// Whether a division is in it, whose operands' ranges are asked for.
+fn divides(expr: &Expr) -> bool {
+    matches!(
+        &expr.kind,
+        ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, ..)
+    ) || expr.operands().any(divides)
 }
 
 /// The constant in all lanes.
