@@ -2,6 +2,7 @@
 
 use super::rewrite::{Mode, is_index};
 use super::rules::INDEX_RULES;
+use super::sum::Sum;
 use super::{Analyzer, fold};
 use crate::ir::{BinOp, Expr, ExprKind};
 
@@ -13,9 +14,21 @@ struct Orders {
     greater: bool,
 }
 
+impl Orders {
+    /// Whether one ordering is left.
+    fn is_decided(self) -> bool {
+        [self.less, self.equal, self.greater]
+            .iter()
+            .filter(|possible| **possible)
+            .count()
+            == 1
+    }
+}
+
 impl Analyzer {
-    /// Which orderings of two integer expressions are possible here.
-    fn orders(&mut self, a: &Expr, b: &Expr) -> Orders {
+    /// Which orderings of two integer expressions are possible here. Unless `equality` is asked for, equality may be said to
+    /// be possible where both others are.
+    fn orders(&mut self, a: &Expr, b: &Expr, equality: bool) -> Orders {
         let (x, y) = (self.const_int_bound(a), self.const_int_bound(b));
         let mut orders = Orders {
             less: x.min < y.max,
@@ -32,33 +45,42 @@ impl Analyzer {
         if !is_index(a.dtype) {
             return orders;
         }
+        if orders.is_decided() {
+            return orders;
+        }
         let difference = self.canonical_difference(a, b);
         let bound = self.bound_of_sum(&difference);
         orders.less &= bound.min < 0;
         orders.greater &= bound.max > 0;
         orders.equal &= bound.min <= 0 && bound.max >= 0;
-        if orders.equal && !self.modular_of_sum(&difference).is_multiple_of_zero() {
-            orders.equal = false;
+        if orders.is_decided() {
+            return orders;
         }
-        if orders.less || orders.greater {
-            // A fact f >= 0 shows d >= k if d - f >= k.
-            for i in 0..self.facts.len() {
-                let fact = &self.facts[i];
-                if !fact.shares_term(&difference) {
-                    continue;
-                }
+        // A fact f >= 0 shows d >= k if d - f >= k.
+        let facts: Vec<&Sum> = self
+            .facts
+            .iter()
+            .filter(|fact| fact.shares_term(&difference))
+            .collect();
+        if !facts.is_empty() {
+            let opposite = difference.negated();
+            for fact in facts {
                 let above = self.bound_of_sum(&difference.minus(fact)).min;
-                let below = self.bound_of_sum(&difference.negated().minus(fact)).min;
+                let below = self.bound_of_sum(&opposite.minus(fact)).min;
                 orders.less &= above < 0;
                 orders.equal &= above <= 0 && below <= 0;
                 orders.greater &= below < 0;
             }
         }
+        // Divisibility says nothing of the other two, and is the dearest to ask for.
+        if orders.equal && (equality || !(orders.less && orders.greater)) {
+            orders.equal = self.modular_of_sum(&difference).is_multiple_of_zero();
+        }
         orders
     }
 
     pub(super) fn compare_node(&mut self, op: BinOp, a: &Expr, b: &Expr, mode: Mode) -> Option<Expr> {
-        let orders = self.orders(a, b);
+        let orders = self.orders(a, b, matches!(op, BinOp::Eq | BinOp::Ne));
         let decided = match op {
             BinOp::Lt => (orders.less, orders.equal || orders.greater),
             BinOp::Le => (orders.less || orders.equal, orders.greater),
@@ -107,7 +129,7 @@ impl Analyzer {
         use BinOp::*;
         match op {
             Min | Max => {
-                let orders = self.orders(a, b);
+                let orders = self.orders(a, b, false);
                 if !orders.greater {
                     return Some(if op == Min { a.clone() } else { b.clone() });
                 }
@@ -140,7 +162,7 @@ impl Analyzer {
         let Some(c) = b.as_int() else {
             // 0 <= a < b.
             let inside = x.min >= 0 && is_index(a.dtype) && {
-                let orders = self.orders(a, b);
+                let orders = self.orders(a, b, false);
                 !orders.equal && !orders.greater
             };
             return inside.then(|| match op {

@@ -125,14 +125,7 @@ impl Analyzer {
                 indices,
                 predicate,
             } => {
-                // Most loads do not change and need no list.
-                let mut new: Option<Vec<Expr>> = None;
-                for (i, old) in indices.iter().enumerate() {
-                    let index = self.visit(old, mode);
-                    if new.is_some() || !index.same_node(old) {
-                        new.get_or_insert_with(|| indices[..i].to_vec()).push(index);
-                    }
-                }
+                let new = self.visit_all(indices, mode);
                 let new_predicate = predicate.as_ref().map(|p| self.visit(p, mode));
                 let same = new.is_none() && new_predicate.iter().zip(predicate).all(|(a, b)| a.same_node(b));
                 if same {
@@ -147,10 +140,9 @@ impl Analyzer {
                 Expr::new(kind, expr.dtype, span)
             }
             ExprKind::Shuffle { vectors, indices } => {
-                let new = self.visit_all(vectors, mode);
-                if new.iter().zip(vectors).all(|(a, b)| a.same_node(b)) {
+                let Some(new) = self.visit_all(vectors, mode) else {
                     return expr.clone();
-                }
+                };
                 let kind = ExprKind::Shuffle {
                     vectors: new,
                     indices: indices.clone(),
@@ -178,8 +170,16 @@ impl Analyzer {
         }
     }
 
-    fn visit_all(&mut self, exprs: &[Expr], mode: Mode) -> Vec<Expr> {
-        exprs.iter().map(|e| self.visit(e, mode)).collect()
+    /// The expressions of a list, if one of them changes; most do not change and need no list.
+    fn visit_all(&mut self, exprs: &[Expr], mode: Mode) -> Option<Vec<Expr>> {
+        let mut new: Option<Vec<Expr>> = None;
+        for (i, old) in exprs.iter().enumerate() {
+            let expr = self.visit(old, mode);
+            if new.is_some() || !expr.same_node(old) {
+                new.get_or_insert_with(|| exprs[..i].to_vec()).push(expr);
+            }
+        }
+        new
     }
 
     /// Simplifies both arms of a choice, each under the condition that leads there.
@@ -234,19 +234,20 @@ impl Analyzer {
             return Expr::call(op, expr.dtype, vec![c2, t2, f2]).at(expr.span);
         }
         let new = self.visit_all(args, mode);
-        if let Some(folded) = fold_call(op, &new, expr.dtype) {
+        let args = new.as_deref().unwrap_or(args);
+        if let Some(folded) = fold_call(op, args, expr.dtype) {
             return folded.at(expr.span);
         }
         if op == Op::Likely
-            && let [inner] = &*new
+            && let [inner] = args
             && self.literal_value(inner).is_some()
         {
             return inner.clone();
         }
-        if new.iter().zip(args).all(|(a, b)| a.same_node(b)) {
-            return expr.clone();
+        match new {
+            Some(new) => Expr::call(op, expr.dtype, new).at(expr.span),
+            None => expr.clone(),
         }
-        Expr::call(op, expr.dtype, new).at(expr.span)
     }
 
     fn convert(&mut self, value: Expr, old: &Expr, whole: &Expr) -> Expr {
