@@ -154,10 +154,13 @@ impl Walk<'_> {
         if uses == Uses::NONE {
             return;
         }
-        let known = self.sources.get(pointer).cloned();
-        for (var, offset) in known.unwrap_or_else(|| FxHashMap::from_iter([(pointer.clone(), WIDEST)])) {
-            let entry = self.uses.entry(var).or_default();
+        let mut note = |var: &Var, offset: u32| {
+            let entry = self.uses.entry(var.clone()).or_default();
             *entry = entry.and(uses.behind(offset));
+        };
+        match self.sources.get(pointer) {
+            Some(known) => known.iter().for_each(|(var, offset)| note(var, *offset)),
+            None => note(pointer, WIDEST),
         }
     }
 

@@ -159,8 +159,11 @@ impl Interpreter {
         {
             return Ok(Some(v));
         }
+        if let Some(known) = self.language.get(path).and_then(|names| names.get(name)) {
+            return Ok(Some(known.clone()));
+        }
         if let Some(v) = super::decorators::attribute(path, name) {
-            return Ok(Some(v));
+            return Ok(Some(self.of_language(path, name, v)));
         }
         if let Some(v) = modules::attribute(path, name) {
             return Ok(Some(v));
@@ -172,7 +175,7 @@ impl Interpreter {
             return Ok(Some(v));
         }
         if let Some(v) = lang::attribute(path, name) {
-            return Ok(Some(v));
+            return Ok(Some(self.of_language(path, name, v)));
         }
         let full = format!("{path}.{name}");
         if let Some(v) = super::host::tvm_value(&full) {
@@ -185,6 +188,13 @@ impl Interpreter {
             return Ok(Some(modules::host_only(&full)));
         }
         Ok(None)
+    }
+
+    /// Keeps the value of a name of the language: a kernel uses the same names again and again.
+    fn of_language(&mut self, path: &str, name: &str, value: Value) -> Value {
+        let names = self.language.entry(path.into()).or_default();
+        names.insert(name.into(), value.clone());
+        value
     }
 
     fn no_attribute<R>(&mut self, value: &Value, name: &str, span: Span) -> Result<R> {

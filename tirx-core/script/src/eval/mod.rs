@@ -172,6 +172,8 @@ pub struct Interpreter {
     mode: Mode,
     builtins: builtins::Builtins,
     module_classes: FxHashMap<Rc<str>, Rc<Class>>,
+    /// Names of the language that were looked up, by their namespaces; they are the same in every file.
+    language: FxHashMap<Box<str>, FxHashMap<Box<str>, Value>>,
     calls: Vec<CallInfo>,
     /// The call in the user's file that entered the library function that is being evaluated.
     library_call: Span,
@@ -280,6 +282,7 @@ impl Interpreter {
             mode: Mode::Meta,
             builtins: builtins::Builtins::default(),
             module_classes: FxHashMap::default(),
+            language: FxHashMap::default(),
             calls: Vec::new(),
             library_call: Span::NONE,
             loops: Vec::new(),

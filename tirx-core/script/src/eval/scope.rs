@@ -41,8 +41,12 @@ impl Scope {
     pub fn new(kind: ScopeKind, parent: Option<Rc<Scope>>) -> Rc<Scope> {
         #[cfg(test)]
         living::add(1);
+        let names = match &kind {
+            ScopeKind::Function(code) => code.locals.len(),
+            _ => 0,
+        };
         Rc::new(Scope {
-            vars: RefCell::default(),
+            vars: RefCell::new(FxHashMap::with_capacity_and_hasher(names, Default::default())),
             parent,
             kind,
         })
