@@ -132,8 +132,13 @@ fn manifest(path: &Path, report: &mut Report) -> Option<Manifest> {
             report.line(
                 "manifest",
                 format!(
-                    "`{shown}`: {} kernels for {}; {pin}, {install}",
+                    "`{shown}`: {} {} for {}; {pin}, {install}",
                     manifest.kernels.len(),
+                    if manifest.kernels.len() == 1 {
+                        "kernel"
+                    } else {
+                        "kernels"
+                    },
                     targets.join(", ")
                 ),
             );

@@ -215,9 +215,10 @@ impl Input {
 pub(crate) fn architecture(name: &str) -> Result<Architecture> {
     name.parse()
         .map_err(|unknown: tirx_build::target::UnknownArchitecture| {
-            let help = unknown.suggestion.map_or(String::new(), |near| {
-                format!("\n  = help: did you mean `{near}`?")
-            });
+            let help = match unknown.suggestion {
+                Some(near) => format!("\n  = help: did you mean `{near}`?"),
+                None => "\n  = help: name one architecture, for example `sm_90a`".to_string(),
+            };
             usage(format_args!("{}{help}", unknown.message))
         })
 }

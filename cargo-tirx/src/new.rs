@@ -60,7 +60,7 @@ pub(crate) fn run(command: &New, _: &Output) -> Result<()> {
         "{{ {}, default-features = false, features = [\"simulator\"] }}",
         source("tirx-rt")
     );
-    let build = format!("{{ {} }}", source("tirx-build"));
+    let build = format!("{{ {}, default-features = false }}", source("tirx-build"));
     let manifest = include_str!("../template/Cargo.toml.txt")
         .replace("@name@", name)
         .replace("@tirx-rt@", &run_time)

@@ -20,7 +20,7 @@ pub(crate) struct Sanitize {
     #[arg(long)]
     simulator: bool,
     /// Simulator schedules to try.
-    #[arg(long, value_name = "NUMBER", default_value_t = 8)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
     schedules: u64,
     /// Runs this program instead of building one with Cargo; build it with `TIRX_LINEINFO=1`.
     #[arg(long, value_name = "FILE")]
@@ -148,7 +148,7 @@ fn source(file: &str, line: usize) -> Option<String> {
 }
 
 fn on_simulator(command: &Sanitize, arguments: &[String]) -> Result<()> {
-    for seed in 0..command.schedules.max(1) {
+    for seed in 0..command.schedules {
         let mut cargo = program(command);
         cargo
             .args(arguments)
@@ -181,7 +181,7 @@ fn on_simulator(command: &Sanitize, arguments: &[String]) -> Result<()> {
     }
     out(&format!(
         "{} schedules of the simulator: none fails\n",
-        command.schedules.max(1)
+        command.schedules
     ))
 }
 

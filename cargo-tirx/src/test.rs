@@ -20,7 +20,7 @@ pub(crate) struct Test {
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
     /// Simulator schedules to try per run; the lowest failing seed is printed.
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     schedules: u64,
     /// Runs each kernel in every order of its synchronizing operations (mbarriers, atomics, flags) that can make a difference,
     /// up to this many runs.

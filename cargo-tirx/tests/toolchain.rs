@@ -136,7 +136,7 @@ fn the_doctor_says_what_is_used_and_why() {
     assert_eq!(code, Some(0), "{out}{err}");
     for line in [
         "tirx        0.1.0\n",
-        "manifest    `kernels.toml`: 1 kernels for compute_90, sm_90a; pins CUDA 13.0, a build fetches nothing\n",
+        "manifest    `kernels.toml`: 1 kernel for compute_90, sm_90a; pins CUDA 13.0, a build fetches nothing\n",
         "bundle      none at `kernels.bundle`\n",
         "nvcc        nvcc 13.0 at `HERE/home/bin/nvcc` (from CUDA_HOME): used, as the first that fits\n            \
          nvcc 12.4 at `HERE/bin/nvcc` (from PATH): not used: it is CUDA 12.4, the manifest pins 13.0\n",

@@ -58,7 +58,7 @@ pub(crate) struct Simulate {
     #[arg(long, default_value_t = 0, value_name = "INDEX")]
     timeline_block: u64,
     /// Runs this many schedules, starting at --seed, and reports the first failure.
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     schedules: u64,
     /// Runs every order of synchronizing operations (mbarriers, atomics, flags) that can make a difference, up to this many
     /// runs, and reports whether one fails.

@@ -254,6 +254,13 @@ fn the_first_schedule_that_fails_is_named() {
         arguments.extend(more);
         folder.run(&arguments)
     };
+    let none = run(&["--schedules", "0"]);
+    assert_eq!(none.code, Some(2));
+    assert!(
+        none.err.contains("invalid value '0' for '--schedules <NUMBER>'"),
+        "{}",
+        none.err
+    );
     let outcome = run(&["--schedules", "64"]);
     assert_eq!(outcome.code, Some(1));
     let found = outcome.err.split("schedule ").nth(1).unwrap();

@@ -143,6 +143,10 @@ impl Builder {
             let environment = self.own_environment();
             let mut manifest = self.parse_manifest(&shown, "name the manifest with --manifest")?;
             manifest.resolve_native(|| toolchain::architectures(&environment))?;
+            if manifest.kernels.is_empty() {
+                let error = Error::new(format_args!("`{shown}` declares no kernel"));
+                return Err(error.help("add one: `[[kernel]]` with `name`, `source` and `targets`"));
+            }
             let inputs = &mut Default::default();
             let kernels = compile_manifest(
                 &manifest,

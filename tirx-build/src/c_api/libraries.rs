@@ -115,6 +115,8 @@ fn host_triple() -> String {
 
 #[cfg(all(test, unix))]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// The output of a build of the C interface in a process with these variables: `cc` reads the process's

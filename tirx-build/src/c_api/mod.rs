@@ -9,12 +9,32 @@
 //! src/                      the C text, for other compilers
 //! ```
 //!
-//! The text is compiled with `cc`; nothing of CUDA is needed, for the run time opens the driver itself.
+//! With the feature `c-api` the text is compiled with `cc` (`libraries`). Nothing of CUDA is needed, for the run time opens the
+//! driver itself.
+
+#[cfg(feature = "c-api")]
+mod libraries;
+#[cfg(not(feature = "c-api"))]
+mod libraries {
+    use std::path::{Path, PathBuf};
+
+    use super::CApi;
+    use crate::environment::Environment;
+    use crate::error::{Error, Result};
+
+    pub(super) fn compile(api: &CApi, folder: &Path, _: &[PathBuf], _: &Environment) -> Result<()> {
+        let text = format!(
+            "the C interface `{}`: its text is in `{}`, and libraries are made with the feature `c-api` of tirx-build",
+            api.name,
+            folder.join("src").display()
+        );
+        Err(Error::new(text).help("add to the build-dependency in Cargo.toml: `features = [\"c-api\"]`"))
+    }
+}
 
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use tirx_core::codegen::c::{self, CLauncher};
 
@@ -26,13 +46,6 @@ use crate::nvcc::write_if_changed;
 const HEADER: &str = include_str!("runtime/tirx_c.h");
 const RUNTIME_HEADER: &str = include_str!("runtime/tirx_runtime.h");
 const RUNTIME: &str = include_str!("runtime/tirx_runtime.c");
-
-/// Help for errors of the C compiler.
-const C_COMPILER: &str = "a C compiler is needed: install one (`gcc` or `clang` of the system's packages), or name it in \
-                          the variable CC; `cargo tirx doctor` says which is found";
-/// Help for errors of the librarian.
-const ARCHIVER: &str =
-    "`ar` is needed, which comes with the C compiler's binutils; the variable AR names another";
 
 /// The C interface that [`Builder::c_api`](crate::Builder::c_api) makes.
 ///
@@ -156,7 +169,7 @@ impl CApi {
             &folder.join(format!("include/{}.h", self.name)),
             &header(&self.name, &launchers),
         )?;
-        self.compile(&folder, &sources, environment)?;
+        libraries::compile(self, &folder, &sources, environment)?;
         write(
             &folder.join(format!("lib/pkgconfig/{}.pc", self.name)),
             &pkg_config(&self.name),
@@ -165,99 +178,6 @@ impl CApi {
             &folder.join(format!("lib/cmake/{0}/{0}Config.cmake", self.name)),
             &cmake(&self.name, self.shared),
         )
-    }
-
-    fn compile(&self, folder: &Path, sources: &[PathBuf], environment: &Environment) -> Result<()> {
-        let lib = folder.join("lib");
-        let host = environment
-            .get("HOST")
-            .map_or_else(host_triple, |v| v.to_string_lossy().into_owned());
-        let target = environment
-            .get("TARGET")
-            .map_or_else(|| host.clone(), |v| v.to_string_lossy().into_owned());
-        let mut build = cc::Build::new();
-        build
-            .files(sources)
-            .include(folder.join("src"))
-            .out_dir(folder.join("src"))
-            .target(&target)
-            .host(&host)
-            .opt_level(2)
-            .debug(false)
-            .pic(true)
-            .warnings(false)
-            .cargo_metadata(false)
-            .cargo_warnings(false)
-            .flag_if_supported("-std=c11")
-            // Host expressions wrap, so that signed overflow must not be undefined.
-            .flag_if_supported("-fwrapv")
-            .flag_if_supported("-fvisibility=hidden");
-        let failed = |what: &str, message: String| {
-            let text = format!("the C interface `{}`: {what}: {}", self.name, message.trim_end());
-            Error::new(text).help(C_COMPILER)
-        };
-        let objects = build
-            .try_compile_intermediates()
-            .map_err(|e| failed("compiling", e.to_string()))?;
-        let mut archive = cc::Build::new();
-        archive
-            .objects(&objects)
-            .out_dir(&lib)
-            .target(&target)
-            .host(&host)
-            .opt_level(2)
-            .cargo_metadata(false)
-            .cargo_warnings(false);
-        archive.try_compile(&self.name).map_err(|e| {
-            let name = &self.name;
-            Error::new(format_args!(
-                "the C interface `{name}`: making the static library: {e}"
-            ))
-            .help(ARCHIVER)
-        })?;
-        if !self.shared {
-            return Ok(());
-        }
-        let compiler = build
-            .try_get_compiler()
-            .map_err(|e| failed("finding the compiler", e.to_string()))?;
-        let mut link: Command = compiler.to_command();
-        let output = lib.join(shared_name(&self.name, &target));
-        link.arg("-shared")
-            .arg("-o")
-            .arg(&output)
-            .args(&objects)
-            .arg("-lm");
-        if target.contains("linux") {
-            link.arg("-ldl");
-        }
-        let done = link
-            .output()
-            .map_err(|e| failed("making the shared library", e.to_string()))?;
-        if !done.status.success() {
-            let text = String::from_utf8_lossy(&done.stderr).into_owned();
-            return Err(failed("making the shared library", text));
-        }
-        Ok(())
-    }
-}
-
-/// The file name of a shared library.
-fn shared_name(name: &str, target: &str) -> String {
-    match target {
-        t if t.contains("windows") => format!("{name}.dll"),
-        t if t.contains("apple") => format!("lib{name}.dylib"),
-        _ => format!("lib{name}.so"),
-    }
-}
-
-/// The host triple, where no build script gives one.
-fn host_triple() -> String {
-    let arch = std::env::consts::ARCH;
-    match std::env::consts::OS {
-        "macos" => format!("{arch}-apple-darwin"),
-        "windows" => format!("{arch}-pc-windows-msvc"),
-        os => format!("{arch}-unknown-{os}-gnu"),
     }
 }
 
@@ -365,72 +285,20 @@ mod tests {
         }
     }
 
-    /// The output of a build of the C interface in a process with these variables: `cc` reads the process's
-    /// environment.
-    fn said(variables: &[(&str, &str)]) -> String {
-        const FOLDER: &str = "TIRX_TEST_C_API_FOLDER";
-        if let Some(folder) = std::env::var_os(FOLDER) {
-            let api = CApi::new("kernels").shared(true).folder(folder);
-            let result = api.build(&[], &Environment::process(), Path::new(""));
-            let text = result
-                .err()
-                .map_or("built".to_string(), |error| error.to_string());
-            println!("said: {text}\n.");
-            std::process::exit(0);
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "c_api::tests::a_compiler_that_does_not_work_is_named",
-                "--nocapture",
-            ])
-            .env(FOLDER, folder.path())
-            .envs(variables.iter().copied())
-            .output()
-            .unwrap();
-        let out = String::from_utf8_lossy(&output.stdout).into_owned();
-        let said = out
-            .split_once("said: ")
-            .and_then(|(_, text)| text.split_once("\n.\n"));
-        said.unwrap_or_else(|| panic!("{out}")).0.to_string()
-    }
-
+    #[cfg(not(feature = "c-api"))]
     #[test]
-    fn a_compiler_that_does_not_work_is_named() {
-        assert_eq!(said(&[]), "built");
-        for (variables, what, help) in [
-            (
-                &[("CC", "/nowhere/my-cc")][..],
-                &["compiling: ", "/nowhere/my-cc"][..],
-                C_COMPILER,
-            ),
-            (&[("PATH", "/nowhere")], &["compiling: ", "cc"], C_COMPILER),
-            (&[("CC", "false")], &["compiling: "], C_COMPILER),
-            (
-                &[("AR", "/nowhere/my-ar")],
-                &["making the static library: ", "/nowhere/my-ar"],
-                ARCHIVER,
-            ),
-        ] {
-            let text = said(variables);
-            assert!(text.starts_with("error: the C interface `kernels`: "), "{text}");
-            assert!(text.ends_with(&format!("= help: {help}")), "{text}");
-            for part in what {
-                assert!(text.contains(part), "{part}: {text}");
-            }
-        }
-        // A compiler that compiles and does not link.
+    fn without_the_feature_the_text_is_written_and_the_feature_named() {
         let folder = tempfile::tempdir().unwrap();
-        let script = folder.path().join("my-cc");
-        let body = "#!/bin/sh\nfor word; do [ \"$word\" = -shared ] && { echo no linker >&2; exit 1; }; done\nexec cc \"$@\"\n";
-        fs::write(&script, body).unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(&script, mode).unwrap();
-        let text = said(&[("CC", script.to_str().unwrap())]);
+        let api = CApi::new("kernels").folder(folder.path());
+        let error = api
+            .build(&[], &Environment::process(), folder.path())
+            .unwrap_err()
+            .to_string();
         assert!(
-            text.contains("making the shared library: no linker") && text.contains(C_COMPILER),
-            "{text}"
+            error.contains("libraries are made with the feature `c-api` of tirx-build"),
+            "{error}"
         );
+        assert!(error.contains("features = [\"c-api\"]"), "{error}");
+        assert!(folder.path().join("src/tirx_runtime.c").exists());
     }
 }
