@@ -390,7 +390,7 @@ fn reversed(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
     Ok(Value::iterator(items))
 }
 
-fn abs(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+pub(super) fn abs(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
     let [(value, at)] = args.exactly("abs", ["x"], span)?;
     match interp.plain_number(&value) {
         Value::Float(v) => Ok(Value::Float(v.abs())),

@@ -222,6 +222,7 @@ const OPERATOR: &[&str] = &[
     "ge",
     "neg",
     "not_",
+    "abs",
     "itemgetter",
     "attrgetter",
 ];
@@ -265,6 +266,7 @@ pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {
                 Ok(functional::chain(interp.iterator(&value, at)?))
             },
         )),
+        "operator" if name == "abs" => Some(Value::builtin("operator.abs", super::builtins::abs)),
         "operator" => find(OPERATOR).map(functional::operator),
         "enum" if name == "auto" => Some(Value::builtin("enum.auto", |_, _, _| {
             Ok(Value::Object(Rc::new(Auto)))

@@ -1,12 +1,5 @@
 # The functions of Python's operator that are not binary operators.
 
-_abs = abs
-
-
-def abs(a):
-    return _abs(a)
-
-
 def pos(a):
     return +a
 
