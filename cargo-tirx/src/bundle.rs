@@ -8,7 +8,7 @@ use tirx_build::{
 
 use crate::cache::shown;
 use crate::failure::{Result, usage};
-use crate::output::{self, Output, out};
+use crate::output::{self, Output, counted, out};
 use crate::packages::{self, Selection};
 
 #[derive(clap::Args, Debug)]
@@ -143,8 +143,8 @@ fn sizes(report: &BundleReport) -> String {
         ));
     }
     text + &format!(
-        "{} kernels by nvcc {}: {}, packed {}\n",
-        report.kernels.len(),
+        "{} by nvcc {}: {}, packed {}\n",
+        counted(report.kernels.len(), "kernel"),
         report.nvcc,
         shown(all as u64),
         shown(packed as u64)

@@ -60,8 +60,8 @@ pub(crate) fn run(cache: &Cache, _: &Output) -> Result<()> {
 }
 
 fn counted(usage: Usage) -> String {
-    let plural = if usage.entries == 1 { "image" } else { "images" };
-    format!("{} {plural}, {}", usage.entries, shown(usage.bytes))
+    let images = crate::output::counted(usage.entries, "image");
+    format!("{images}, {}", shown(usage.bytes))
 }
 
 /// A number of bytes for people.

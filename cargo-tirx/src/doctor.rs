@@ -9,7 +9,7 @@ use tirx_build::toolchain::{self, Search};
 use tirx_build::{Builder, BundleAction, Environment, build_script_declares_kernels, store};
 
 use crate::failure::{Result, user};
-use crate::output::{Output, out};
+use crate::output::{Output, counted, out};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Doctor {
@@ -132,13 +132,8 @@ fn manifest(path: &Path, report: &mut Report) -> Option<Manifest> {
             report.line(
                 "manifest",
                 format!(
-                    "`{shown}`: {} {} for {}; {pin}, {install}",
-                    manifest.kernels.len(),
-                    if manifest.kernels.len() == 1 {
-                        "kernel"
-                    } else {
-                        "kernels"
-                    },
+                    "`{shown}`: {} for {}; {pin}, {install}",
+                    counted(manifest.kernels.len(), "kernel"),
                     targets.join(", ")
                 ),
             );
@@ -184,9 +179,9 @@ fn bundle(path: &Path, manifest: Option<&Manifest>, report: &mut Report) -> bool
             report.line(
                 "bundle",
                 format!(
-                    "`{}`: up to date, {} kernels by nvcc {}; builds here need no nvcc",
+                    "`{}`: up to date, {} by nvcc {}; builds here need no nvcc",
                     bundle.path.display(),
-                    bundle.kernels.len(),
+                    counted(bundle.kernels.len(), "kernel"),
                     bundle.nvcc
                 ),
             );

@@ -16,7 +16,7 @@ use tirx_expect::expressions;
 use crate::failure::{Failure, Result, message, usage, user};
 use crate::input::imports;
 use crate::literal;
-use crate::output::{Output, out};
+use crate::output::{Output, counted, out};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Fix {
@@ -212,13 +212,12 @@ fn summary(kernels: &Kernels<'_>, fixed: &Fixed) -> String {
         }
     }
     let (calls, builds) = (fixed.replaced.len(), kernels.builds.len());
-    let plural = |n: usize| if n == 1 { "" } else { "s" };
     let _ = writeln!(
         text,
-        "{}: {calls} call{} in the language of 0.27; the IR of {builds} build{} is the same",
+        "{}: {} in the language of 0.27; the IR of {} is the same",
         kernels.shown,
-        plural(calls),
-        plural(builds)
+        counted(calls, "call"),
+        counted(builds, "build")
     );
     text
 }

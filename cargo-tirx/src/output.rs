@@ -64,6 +64,11 @@ impl Output {
     }
 }
 
+/// `1 kernel`, `2 kernels`.
+pub(crate) fn counted(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Writes to stdout; a closed pipe (`| head`) is not an error.
 pub(crate) fn out(text: &str) -> Result<()> {
     use std::io::Write;

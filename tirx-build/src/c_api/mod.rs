@@ -28,7 +28,8 @@ mod libraries {
             api.name,
             folder.join("src").display()
         );
-        Err(Error::new(text).help("add to the build-dependency in Cargo.toml: `features = [\"c-api\"]`"))
+        Err(Error::new(text)
+            .help("turn on the feature `c-api` of the build-dependency `tirx-build` in Cargo.toml"))
     }
 }
 
@@ -298,7 +299,7 @@ mod tests {
             error.contains("libraries are made with the feature `c-api` of tirx-build"),
             "{error}"
         );
-        assert!(error.contains("features = [\"c-api\"]"), "{error}");
+        assert!(error.contains("turn on the feature `c-api`"), "{error}");
         assert!(folder.path().join("src/tirx_runtime.c").exists());
     }
 }
