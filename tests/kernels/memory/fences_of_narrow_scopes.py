@@ -69,7 +69,7 @@ def a_wide_fence_and_a_narrow_one(A: T.Buffer((2,), "float32"), W: T.Buffer((2,)
 
 # variant: behind_the_wide_one of a_wide_fence_and_a_narrow_one
 #   replace: "B[0] = W[0]" -> "B[0] = W[1]"
-#   fault: it has read what was released at scope cta, which does not reach from block to block
+#   fault: the value that it has read was released at scope cta, which does not reach from block to block
 
 # variant: acquired_within_the_block of a_wide_fence_and_a_narrow_one
 #   replace: "T.ptx.fence.acq_rel.gpu()\n            B[0]" -> "T.ptx.fence.acq_rel.cta()\n            B[0]"
