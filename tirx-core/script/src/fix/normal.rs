@@ -9,7 +9,8 @@
 //! - `mapa` of a number takes a pointer in 0.26 and the address in shared memory in 0.27; arrivals at a barrier of another block take
 //!   that block's number in 0.26, and what `mapa` gives in 0.27.
 //! - An instruction under a predicate is a branch around it.
-//! - 0.26 takes any integer where 0.27 wants the instruction's dtype: conversions to unsigned integers are left out.
+//! - 0.26 takes any integer where 0.27 wants the instruction's dtype: conversions to unsigned integers are left out. So are
+//!   those of conditions to int32, which 0.27 makes of a condition that an instruction takes as a predicate.
 //! - Dtypes have names of TVM and of PTX.
 
 use std::collections::BTreeSet;
@@ -127,6 +128,9 @@ impl Mutator for Normal<'_> {
                 Some((_, address)) => with_one_address(*op, args, address, &expr).unwrap_or(expr),
                 None => expr,
             },
+            ExprKind::Cast(condition) if expr.dtype == DType::INT32 && condition.dtype == DType::BOOL => {
+                condition.clone()
+            }
             _ => expr,
         }
     }
