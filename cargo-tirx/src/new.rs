@@ -24,6 +24,14 @@ const FILES: &[(&str, &str)] = &[
     (".gitignore", "/target\n"),
 ];
 
+/// Names that Cargo refuses for a program: Rust's keywords, folders that Cargo makes in `target`, and its test crate; and those of the
+/// crates that the new one depends on.
+const TAKEN: &str = "\
+    _ abstract as async await become box break const continue crate do dyn else enum extern false final fn \
+    for gen if impl in let loop macro match mod move mut override priv pub ref return self static struct \
+    super trait true try type typeof unsafe unsized use virtual where while yield build deps examples \
+    incremental test tirx-build tirx-rt tirx_build tirx_rt";
+
 pub(crate) fn run(command: &New, _: &Output) -> Result<()> {
     let folder = &command.path;
     let name = folder
@@ -36,8 +44,18 @@ pub(crate) fn run(command: &New, _: &Output) -> Result<()> {
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
     {
+        let shown = if name.is_empty() {
+            folder.display().to_string()
+        } else {
+            name.to_string()
+        };
         return Err(usage(format_args!(
-            "`{name}` is no name for a crate\n  = help: letters, digits, `-` and `_`, beginning with a letter"
+            "`{shown}` is no name for a crate\n  = help: letters, digits, `-` and `_`, beginning with a letter"
+        )));
+    }
+    if TAKEN.split(' ').any(|taken| taken == name) {
+        return Err(usage(format_args!(
+            "`{name}` cannot be the name of a crate here: Rust, Cargo or a dependency has it\n  = help: use for example `{name}-kernels`"
         )));
     }
     if folder.exists() {

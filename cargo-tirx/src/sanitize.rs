@@ -168,13 +168,15 @@ fn on_simulator(command: &Sanitize, arguments: &[String]) -> Result<()> {
         if !status.success() {
             // A closed pipe is not an error.
             let _ = std::io::stderr().write_all(&said);
+            let program = command.program.as_ref();
+            let built = match (seed, program) {
+                (0, None) => "what is above says whether it is the build or the program that fails; ",
+                _ => "",
+            };
             return Err(user(format_args!(
-                "schedule {seed} fails ({})\n  = help: `TIRX_SIM_SEED={seed} {} {}` repeats it",
+                "schedule {seed} fails ({})\n  = help: {built}`TIRX_SIM_SEED={seed} {} {}` repeats it",
                 ended(status),
-                command
-                    .program
-                    .as_ref()
-                    .map_or("cargo".into(), |program| program.display().to_string()),
+                program.map_or("cargo".into(), |program| program.display().to_string()),
                 arguments.join(" ")
             )));
         }

@@ -217,7 +217,7 @@ impl FromToml for bool {
 macro_rules! integers {
     ($($ty:ty)*) => {$(
         impl FromToml for $ty {
-            const WORDS: (&'static str, &'static str) = ("an integer", "integers");
+            const WORDS: (&'static str, &'static str) = ("an integer of 0 or more", "integers of 0 or more");
 
             fn from_toml(value: &Spanned<DeValue<'_>>) -> Result<$ty, Wrong> {
                 let number = integer(value.get_ref()).and_then(|number| number.try_into().ok());
@@ -345,10 +345,14 @@ mod tests {
         for (text, said, at) in [
             ("size = 1\n", "missing key `name`", 0),
             ("b = 1\na = 1\n", "unknown key `b`", 0),
-            ("name = 'a'\nsize = -1\n", "`size` is an integer, found `-1`", 18),
+            (
+                "name = 'a'\nsize = -1\n",
+                "`size` is an integer of 0 or more, found `-1`",
+                18,
+            ),
             (
                 "name = 'a'\nsize = 99999999999999999999\n",
-                "`size` is an integer, found `99999999999999999999`",
+                "`size` is an integer of 0 or more, found `99999999999999999999`",
                 18,
             ),
             (

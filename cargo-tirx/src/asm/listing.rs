@@ -290,11 +290,12 @@ fn read_sass(text: &str) -> Vec<Function> {
 fn read_ptx(text: &str) -> Vec<Function> {
     let mut files: BTreeMap<&str, &str> = BTreeMap::new();
     for line in text.lines() {
-        let mut words = line.split_whitespace();
-        if words.next() == Some(".file")
-            && let (Some(number), Some(name)) = (words.next(), words.next())
+        // `.file 1 "kernels/a b.py"`
+        if let Some(rest) = line.trim_start().strip_prefix(".file")
+            && let Some((number, name)) = rest.trim_start().split_once(char::is_whitespace)
         {
-            files.insert(number, name.trim_matches(['"', ',']));
+            let name = name.trim_start().trim_start_matches('"');
+            files.insert(number, name.split('"').next().unwrap_or_default());
         }
     }
     let mut functions: Vec<Function> = Vec::new();

@@ -122,13 +122,23 @@ fn disassembled(tool: &std::path::Path, code: &[u8]) -> Result<String> {
     }
 }
 
+/// A file's name as a line table has it: nvcc writes bytes that are not ASCII as `\303`, and the tools behind it take some of these
+/// backslashes for the separators of a path, so that all of them are `/` here.
+fn in_line_table(name: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'\\' => "/".to_string(),
+        _ if byte.is_ascii() => char::from(byte).to_string(),
+        _ => format!("/{byte:03o}"),
+    };
+    name.bytes().map(byte).collect()
+}
+
 /// The line of a kernel file: `kernels/vector.py:7  C[tx] = A[tx] + B[tx]`.
 fn heading(code: &KernelCode, file: &str, line: u32) -> Option<String> {
+    let file = in_line_table(file);
     let (name, text) = code.files.iter().find(|(name, _)| {
-        file == name
-            || file
-                .strip_suffix(name.as_str())
-                .is_some_and(|rest| rest.ends_with('/'))
+        file.strip_suffix(&in_line_table(name))
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
     })?;
     let line_text = text.lines().nth(line.checked_sub(1)? as usize)?;
     Some(format!("{name}:{line}  {}", line_text.trim()))

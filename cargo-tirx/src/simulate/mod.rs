@@ -68,6 +68,7 @@ pub(crate) struct Simulate {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "20000",
+        value_parser = clap::value_parser!(u64).range(1..),
         conflicts_with_all = ["schedules", "timeline", "stop"]
     )]
     all_schedules: Option<u64>,

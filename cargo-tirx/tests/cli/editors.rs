@@ -2,8 +2,9 @@
 //! is not on the machine.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -98,6 +99,74 @@ fn neovim_edits_a_kernel() {
     assert!(text("definition").ends_with("/shapes.py"), "{seen}");
     let renamed = "from shapes import W|def k(A: T.Buffer((W,), \"float32\")):|W = 64";
     assert_eq!(text("renamed"), renamed);
+}
+
+/// A code block below a heading of the page about editors.
+fn block<'a>(page: &'a str, heading: &str) -> &'a str {
+    let section = page.split(&format!("\n## {heading}")).nth(1).unwrap();
+    section
+        .split("```text\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap()
+}
+
+#[test]
+fn what_editors_are_told_starts_the_server() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = fs::read_to_string(sources.join("docs/guide/editors.md")).unwrap();
+    let words = |value: &Value| -> Vec<String> { serde_json::from_value(value.clone()).unwrap() };
+
+    let helix: Value = toml::from_str(block(&page, "Helix")).unwrap();
+    let server = &helix["language-server"]["tirx"];
+    let (name, mut helix_command) = (
+        &helix["language"][0]["language-servers"][0],
+        words(&server["args"]),
+    );
+    helix_command.insert(0, server["command"].as_str().unwrap().to_string());
+    assert_eq!(name, "tirx");
+
+    let zed: Value = serde_json::from_str(block(&page, "Zed")).unwrap();
+    let server = zed["languages"]["Python"]["language_servers"][0]
+        .as_str()
+        .unwrap();
+    let binary = &zed["lsp"][server]["binary"];
+    let mut zed_command = words(&binary["arguments"]);
+    zed_command.insert(0, binary["path"].as_str().unwrap().to_string());
+
+    let package = fs::read_to_string(sources.join("editors/vscode/package.json")).unwrap();
+    let package: Value = serde_json::from_str(&package).unwrap();
+    let code = words(&package["contributes"]["configuration"]["properties"]["tirx.command"]["default"]);
+
+    let neovim = block(&page, "Neovim").split("cmd = {").nth(1).unwrap();
+    let neovim = neovim.split('}').next().unwrap().replace('\'', "\"");
+    let neovim: Vec<String> = serde_json::from_str(&format!("[{neovim}]")).unwrap();
+
+    assert_eq!([&helix_command, &zed_command, &code], [&neovim; 3]);
+    let tools = Path::new(env!("CARGO_BIN_EXE_cargo-tirx")).parent().unwrap();
+    let path = format!(
+        "{}:{}",
+        tools.display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
+    let mut child = Command::new(&neovim[0])
+        .args(&neovim[1..])
+        .env("PATH", path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut editor = child.stdin.take().unwrap();
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{}}}"#;
+    write!(editor, "Content-Length: {}\r\n\r\n{hello}", hello.len()).unwrap();
+    let mut answer = [0; 64];
+    child.stdout.as_mut().unwrap().read_exact(&mut answer).unwrap();
+    assert!(answer.starts_with(b"Content-Length: "), "{answer:?}");
+    // An editor that goes away.
+    drop(editor);
+    child.wait().unwrap();
 }
 
 /// Pyright: that of the machine, or one that npm fetches into the target directory, once.

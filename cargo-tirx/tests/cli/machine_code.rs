@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use super::programs::script;
 use super::{Folder, Outcome, nvcc};
 
 /// `many` keeps 96 values, and a thread of 1024 has 64 registers.
@@ -333,4 +334,23 @@ fn code_stands_beside_its_lines() {
     assert!(unknown.err.contains("did you mean `sums`?"), "{}", unknown.err);
     let other = run(&place, &["asm", "sums", "--cuda", "--target", "sm_80"]);
     assert!(other.err.contains("its targets are sm_90a"), "{}", other.err);
+}
+
+#[test]
+fn lines_of_files_with_other_letters_and_blanks_are_shown() {
+    let Some((folder, nvcc)) = folder() else { return };
+    let name = "kernels ä/文 é.py";
+    fs::create_dir(folder.path("kernels ä")).unwrap();
+    fs::write(folder.path(name), KERNELS).unwrap();
+    fs::write(folder.path("kernels.toml"), MANIFEST.replace("k.py", name)).unwrap();
+    // What nvdisasm prints of the name that nvcc writes into line tables.
+    let listing = "\t.section .text.sums_kernel\n.text.sums_kernel:\n\t//## File \"/proc/self/cwd/kernels \\303\\244/\\346\\226/207 \\303/251.py\", line 12\n\
+                   \t/*0000*/ EXIT ;\n";
+    let tool = script(&folder, "nvdisasm", &format!("cat <<'END'\n{listing}END"));
+    let variables = [("TIRX_NVCC", nvcc.as_str()), ("TIRX_NVDISASM", tool.as_str())];
+    let heading = format!("{name}:12  B[tx] = s[255 - tx]\n");
+    for form in ["--sass", "--ptx", "--cuda"] {
+        let shown = folder.run_with(&["asm", "sums", form], &variables);
+        assert!(shown.out.contains(&heading), "{form}: {}{}", shown.out, shown.err);
+    }
 }

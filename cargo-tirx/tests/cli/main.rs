@@ -513,6 +513,15 @@ fn a_new_crate_has_a_kernel_that_is_well() {
     assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""));
     fails(&folder.run(&["new", "first-kernel"]), 1, &["is there already"]);
     fails(&folder.run(&["new", "2nd"]), 2, &["no name for a crate"]);
+    for taken in ["fn", "test", "tirx-rt"] {
+        let why = format!("`{taken}` cannot be the name of a crate here");
+        fails(
+            &folder.run(&["new", taken]),
+            2,
+            &[&why, &format!("`{taken}-kernels`")],
+        );
+    }
+    fails(&folder.run(&["new", ".."]), 2, &["`..` is no name for a crate"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::Folder;
 
-fn script(folder: &Folder, name: &str, text: &str) -> String {
+pub(super) fn script(folder: &Folder, name: &str, text: &str) -> String {
     let path = folder.path(name);
     fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -46,6 +46,17 @@ fn without_a_gpu_a_program_runs_by_several_schedules() {
     assert!(
         outcome.err.contains("schedule 3 fails (exit code 1)")
             && outcome.err.contains("`TIRX_SIM_SEED=3 cargo run`"),
+        "{}",
+        outcome.err
+    );
+    // No schedule is at fault where nothing could be built.
+    let cargo = script(&folder, "cargo", "echo 'error: could not compile'; exit 101");
+    let variables = [("CARGO", cargo.as_str()), ("PATH", "/usr/bin:/bin")];
+    let outcome = folder.run_with(&["sanitize", "--simulator"], &variables);
+    assert!(
+        outcome
+            .err
+            .contains("whether it is the build or the program that fails"),
         "{}",
         outcome.err
     );

@@ -261,7 +261,10 @@ fn compare(path: &Path, files: &Files) -> Result<()> {
 }
 
 fn report(path: &Path, files: &Files, nvcc: String) -> Result<BundleReport> {
-    let kernels = files.kernels().map_err(Error::new)?.into_iter().map(|kernel| {
+    let kernels = files
+        .kernels()
+        .map_err(|problem| bundle::refused(path, &problem))?;
+    let kernels = kernels.into_iter().map(|kernel| {
         let file = format!("{}.{EXTENSION}", kernel.name.replace("::", "-"));
         BundledKernel {
             packed: files.get(&file).map_or(0, <[u8]>::len),

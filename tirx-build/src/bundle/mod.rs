@@ -166,7 +166,8 @@ impl Bundle {
     }
 }
 
-fn refused(path: &Path, problem: &Problem) -> Error {
+/// The error of a bundle that cannot be read.
+pub(crate) fn refused(path: &Path, problem: &Problem) -> Error {
     let error = match problem.file.is_empty() {
         true => Error::new(format_args!("the bundle `{}` {}", path.display(), problem.reason)),
         false => Error::new(format_args!(

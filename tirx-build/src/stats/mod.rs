@@ -14,6 +14,7 @@ use tirx_core::ir::abi::{self, LaunchParam};
 use tirx_core::ir::intrin::Op;
 use tirx_core::ir::{Expr, ExprKind, IRModule, Visitor};
 
+use crate::bundle::refused;
 use crate::error::{Error, Result};
 use crate::generate::Variant;
 use crate::nvcc::{Job, Made};
@@ -201,7 +202,7 @@ fn of_job(job: &Job, variant: &Variant, made: &Made, at: usize) -> Result<Vec<Ke
 /// # Errors
 /// It is no bundle, or damaged.
 pub fn of_bundle(path: &Path) -> Result<Vec<KernelStats>> {
-    let of_bundle = |problem| Error::new(format_args!("the bundle `{}`: {problem}", path.display()));
+    let of_bundle = |problem| refused(path, &problem);
     let files = Files::read(path).map_err(of_bundle)?;
     let mut all = Vec::new();
     for kernel in files.kernels().map_err(of_bundle)? {

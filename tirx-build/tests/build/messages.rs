@@ -57,7 +57,7 @@ fn values_of_a_wrong_form_are_answered_with_an_example() {
         (
             "ptx = \"compute_90\"",
             "max-registers = -1",
-            "`max-registers` is an integer, found `-1`",
+            "`max-registers` is an integer of 0 or more, found `-1`",
             "write it as `max-registers = 64`",
             "kernels.toml:3:17",
         ),
