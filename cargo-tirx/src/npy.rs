@@ -2,7 +2,8 @@
 //!
 //! The format is three lines of header and raw bytes; NumPy's documentation (`numpy.lib.format`) describes it. dtypes
 //! that NumPy lacks travel as bits: bfloat16 as `uint16`, floats of 8 and 6 bits as `uint8`, or under the names that
-//! ml_dtypes gives them (`<V2`, `|V1`, `<f1`).
+//! ml_dtypes gives them (`<V2`, `|V1`, `<f1`). Elements of 4 bits have a byte each in files, in the lower half, and are packed in
+//! memory, two to a byte.
 
 use std::fmt::Write;
 use std::fs;
@@ -21,6 +22,22 @@ pub(crate) struct Array {
     pub(crate) bytes: Vec<u8>,
 }
 
+/// Elements of 4 bits as they are in memory, from a byte each. The upper halves are left out.
+pub(crate) fn packed(bytes: &[u8]) -> Vec<u8> {
+    let pair = |pair: &[u8]| pair[0] & 15 | pair.get(1).map_or(0, |high| high << 4);
+    bytes.chunks(2).map(pair).collect()
+}
+
+/// `count` elements of 4 bits as a byte each, signed ones with their sign.
+pub(crate) fn unpacked(bytes: &[u8], count: usize, signed: bool) -> Vec<u8> {
+    let halves = bytes.iter().flat_map(|byte| [byte & 15, byte >> 4]);
+    let element = |half: u8| match signed && half & 8 != 0 {
+        true => half | 0xf0,
+        false => half,
+    };
+    halves.take(count).map(element).collect()
+}
+
 const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// NumPy's name for a dtype; `None` for those that no array can hold.
@@ -34,6 +51,9 @@ pub(crate) fn descr(dtype: DType) -> Option<&'static str> {
 /// Whether an array of this element type can be read as `dtype`.
 pub(crate) fn holds(array: &str, dtype: DType) -> bool {
     let kind = |name: &str| name.trim_start_matches(['<', '|', '=']).to_string();
+    if dtype.bits == 4 {
+        return matches!(&*kind(array), "V1" | "u1" | "i1");
+    }
     let wanted = descr(dtype).map(kind);
     // ml_dtypes saves bfloat16 and most floats of a byte as void, float8_e5m2 as a float of one byte.
     let of_ml_dtypes: &[&str] = match wanted.as_deref() {
@@ -188,9 +208,19 @@ mod tests {
             ("<V2", "bfloat16", true),
             ("<f2", "bfloat16", false),
             ("|V1", "uint8", false),
+            ("<V1", "float4_e2m1fn", true),
+            ("<f1", "float4_e2m1fn", false),
+            ("<V1", "int4", true),
         ] {
             assert_eq!(holds(descr, named(dtype)), held, "{descr} as {dtype}");
         }
+    }
+
+    #[test]
+    fn elements_of_four_bits_share_bytes_in_memory() {
+        assert_eq!(packed(&[1, 0xf2, 7]), [0x21, 7]);
+        assert_eq!(unpacked(&[0x21, 7], 3, false), [1, 2, 7]);
+        assert_eq!(unpacked(&[0xf9], 2, true), [0xf9, 0xff]);
     }
 
     #[test]

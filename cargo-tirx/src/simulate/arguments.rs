@@ -154,9 +154,16 @@ fn array(name: &str, param: &Var, buffer: Option<&Buffer>, file: Option<String>)
     let lanes = usize::from(buffer.dtype.lanes);
     let fits = lanes == 1 || array.shape.pop() == Some(lanes);
     if fits && npy::holds(&array.descr, element) {
+        if element.bits == 4 {
+            array.bytes = npy::packed(&array.bytes);
+        }
         return Ok(Some(array));
     }
-    let wanted = npy::descr(element).unwrap_or("none that NumPy has");
+    let wanted = match npy::descr(element) {
+        Some(name) => name,
+        None if element.bits == 4 => "|u1",
+        None => "none that NumPy has",
+    };
     let wanted = match lanes {
         1 => wanted.to_string(),
         _ => format!("{wanted}, {lanes} in the last dimension"),

@@ -217,7 +217,6 @@ fn bind(prepared: &Prepared, memory: &Memory) -> Result<Vec<Option<Bound>>> {
             }));
             continue;
         };
-        let element = buffer.dtype.bytes();
         let (shape, bytes) = match array {
             Some(array) => (
                 array.shape.iter().map(|e| *e as i64).collect(),
@@ -225,9 +224,10 @@ fn bind(prepared: &Prepared, memory: &Memory) -> Result<Vec<Option<Bound>>> {
             ),
             None if out.is_some() => {
                 let shape = inferred_shape(name, &buffer.shape, extents)?;
-                let size = shape
+                let count = shape
                     .iter()
-                    .try_fold(element, |size, e| size.checked_mul(usize::try_from(*e).ok()?));
+                    .try_fold(1_usize, |count, e| count.checked_mul(usize::try_from(*e).ok()?));
+                let size = count.and_then(|count| buffer.dtype.bytes_of(count));
                 // An output of a terabyte is considered a mistake.
                 let size = size.filter(|size| *size <= 1 << 34);
                 let size =
@@ -336,17 +336,21 @@ pub(super) fn write_outs(bound: &[Option<Bound>]) -> Result<()> {
         let Some(path) = &tensor.out else { continue };
         let mut bytes = vec![0; tensor.memory.len()];
         tensor.memory.read(0, &mut bytes);
+        let shape = tensor
+            .shape
+            .iter()
+            .map(|e| *e as usize)
+            .chain(Some(usize::from(tensor.dtype.lanes)).filter(|n| *n > 1));
+        let shape: Vec<usize> = shape.collect();
+        if tensor.dtype.bits == 4 {
+            bytes = npy::unpacked(&bytes, shape.iter().product(), tensor.dtype.is_int());
+        }
         let array = Array {
             descr: tensor.descr.clone().unwrap_or_else(|| {
                 let own = npy::descr(tensor.dtype.with_lanes(1));
                 own.unwrap_or("|u1").to_string()
             }),
-            shape: tensor
-                .shape
-                .iter()
-                .map(|e| *e as usize)
-                .chain(Some(usize::from(tensor.dtype.lanes)).filter(|n| *n > 1))
-                .collect(),
+            shape,
             bytes,
         };
         npy::write(path, &array).map_err(user)?;

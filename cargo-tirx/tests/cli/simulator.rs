@@ -4,6 +4,41 @@ use std::fs;
 
 use super::{Folder, KERNELS, fails};
 
+/// An array that comes in as ml_dtypes writes it goes out as the same file.
+#[test]
+fn arrays_of_ml_dtypes_go_out_as_they_came_in() {
+    for (dtype, descr, bytes) in [
+        ("float8_e5m2", "<f1", 1),
+        ("float8_e4m3fn", "<V1", 1),
+        ("bfloat16", "<V2", 2),
+        ("float4_e2m1fn", "<V1", 1),
+    ] {
+        let kernel = format!(
+            "from tvm.script import tirx as T\n\n\n@T.prim_func\n\
+             def back(A: T.Buffer((8,), \"{dtype}\"), B: T.Buffer((8,), \"{dtype}\")):\n    T.device_entry()\n    \
+             T.cta_id([1])\n    T.thread_id([1])\n    for i in range(8):\n        B[i] = A[7 - i]\n"
+        );
+        let folder = Folder::new();
+        fs::write(folder.path("b.py"), kernel).unwrap();
+        let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (8,), }}");
+        header.extend(std::iter::repeat_n(' ', 117 - header.len()));
+        let file = |elements: &[u8]| {
+            let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+            file.extend(header.as_bytes());
+            file.push(b'\n');
+            file.extend(elements.iter().flat_map(|e| std::iter::repeat_n(*e, bytes)));
+            file
+        };
+        fs::write(folder.path("a.npy"), file(&[0, 1, 2, 3, 4, 5, 6, 7])).unwrap();
+        let outcome = folder.run(&[
+            "sim", "b.py", "--arg", "A=a.npy", "--arg", "B=a.npy", "--out", "B=b.npy",
+        ]);
+        assert_eq!(outcome.code, Some(0), "{dtype}: {}", outcome.err);
+        let found = fs::read(folder.path("b.npy")).unwrap();
+        assert!(found == file(&[7, 6, 5, 4, 3, 2, 1, 0]), "{dtype}");
+    }
+}
+
 #[test]
 fn a_kernel_runs_on_arrays() {
     let folder = Folder::new();
