@@ -261,6 +261,8 @@ fn shaped(e: Expr, kind: Kind) -> Option<Expr> {
         },
         Kind::Bool => Expr::bool(e.as_int()? != 0),
         Kind::Flag => Expr::int32((e.as_int()? != 0).into()),
+        // A variable of a loop that is unrolled later becomes a constant.
+        Kind::Immediate(..) if e.as_int().is_none() && e.dtype.is_integer() => e,
         Kind::Immediate(..) => Expr::int32(i32::try_from(e.as_int()?).ok()?),
         Kind::Value(dtype) if dtype.is_integer() && e.dtype.is_bool() => {
             let span = e.span;
