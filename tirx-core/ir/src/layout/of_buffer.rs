@@ -11,6 +11,7 @@ impl Layout {
     ///
     /// Strides beside the default layout are a layout of their own. A swizzle over one row of elements that is shorter than
     /// the buffer (`T.ComposeLayout(3, 3, 3, T.TileLayout(T.S[512:1]))`, one period) applies to the buffer's elements in order.
+    /// Another layout of fewer elements than the buffer goes on along its first iterator, as its offsets do.
     pub fn of(buffer: &Buffer) -> Option<Layout> {
         let plain = |l: &Layout| l.is_row_major(&buffer.shape);
         if buffer.strides.is_empty() || !buffer.layout.as_ref().is_none_or(plain) {
@@ -27,7 +28,7 @@ impl Layout {
                     return Some(Layout::Compose(*swizzle, rows.into()));
                 }
             }
-            return Some(layout);
+            return Some(long_enough(layout, &buffer.shape));
         }
         let iter = |(extent, stride): (&Expr, &Expr)| Iter {
             extent: extent.clone(),
@@ -37,4 +38,24 @@ impl Layout {
         let shard = buffer.shape.iter().zip(&buffer.strides).map(iter).collect();
         Some(Layout::Tile(TileLayout::of(shard).into()))
     }
+}
+
+/// A layout in memory whose first iterator is so long that the layout has an element for each of a buffer's.
+fn long_enough(layout: Layout, shape: &[Expr]) -> Layout {
+    let tile = layout.tile();
+    let elements: Option<i128> = shape.iter().map(Expr::as_int).product();
+    let longer = match (elements, tile.const_size()) {
+        (Some(elements), Some(size @ 1..)) if size < elements && !layout.has_hardware_axis() => {
+            tile.shard.first().and_then(|first| {
+                let others = size / first.extent.as_int()?;
+                let extent = (elements + others - 1) / others;
+                Some(Expr::constant(first.extent.dtype, extent))
+            })
+        }
+        _ => None,
+    };
+    let Some(extent) = longer else { return layout };
+    let mut tile = tile.clone();
+    tile.shard[0].extent = extent;
+    layout.with_tile(tile)
 }
