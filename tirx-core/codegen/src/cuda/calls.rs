@@ -413,7 +413,9 @@ impl Emitter<'_, '_> {
             return error(args[0].span, "the format of `cuda.printf` is a string");
         };
         self.unit.needs.headers.insert(Header::Cstdio);
-        let mut text = format!("printf({}", string_literal(format));
+        let dtypes: Vec<DType> = args[1..].iter().map(|arg| arg.dtype).collect();
+        let format = crate::intrin::printf::sized(format, &dtypes);
+        let mut text = format!("printf({}", string_literal(&format));
         for arg in &args[1..] {
             let code = self.expr(arg)?.in_range(arg.dtype);
             let code = if arg.dtype.is_floating() && arg.dtype.bits < 32 {

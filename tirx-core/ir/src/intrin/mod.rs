@@ -11,6 +11,7 @@ pub mod convert;
 pub mod memory;
 pub mod mnemonic;
 pub mod operands;
+pub mod printf;
 pub mod row;
 pub mod rows;
 

@@ -54,6 +54,12 @@ pub(super) fn format(out: &mut String, format: &str, args: &[(Kind, u64)]) {
             out.push('%');
             continue;
         }
+        // A width or precision that is an argument stands before the value.
+        while let Some(at) = spec.find('*') {
+            let Some((kind, value)) = args.next() else { break };
+            let number = convert(*kind, Kind::I64, *value) as i64;
+            spec.replace_range(at..=at, &number.to_string());
+        }
         let Some((kind, value)) = args.next() else {
             out.push_str("%?");
             continue;
@@ -95,7 +101,10 @@ fn value_text(conversion: char, kind: Kind, value: u64, precision: Option<usize>
         'u' => (integer() as u32).to_string(),
         'x' if kind.wide() => format!("{value:x}"),
         'x' => format!("{:x}", integer() as u32),
+        'X' if kind.wide() => format!("{value:X}"),
         'X' => format!("{:X}", integer() as u32),
+        'o' if kind.wide() => format!("{value:o}"),
+        'o' => format!("{:o}", integer() as u32),
         'p' => format!("{value:#x}"),
         'c' => char::from(integer() as u8).to_string(),
         'f' | 'F' => format!("{:.*}", precision.unwrap_or(6), float()),
@@ -168,6 +177,8 @@ mod tests {
             ),
             ("%g %g %g", &[f(0.5), f(1e10), f(100.0)], "0.5 1e+10 100"),
             ("%lld", &[(Kind::I64, -5i64 as u64)], "-5"),
+            ("%X %o", &[(Kind::I64, 0xab_cdef_0123), i(8)], "ABCDEF0123 10"),
+            ("%*d|%.*f", &[i(4), i(7), i(1), f(0.5)], "   7|0.5"),
             ("%d", &[], "%?"),
         ];
         for (text, args, expected) in cases {

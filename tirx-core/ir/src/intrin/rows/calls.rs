@@ -4,96 +4,13 @@
 use super::kinds::*;
 use crate::intrin::arch::ArchName;
 use crate::intrin::operands::Operands;
+use crate::intrin::printf::printed;
 use crate::intrin::row::*;
 use crate::intrin::{Effect::*, ResultRule};
 use crate::ir::DType;
 
 /// The called function may read and write memory.
 const FOREIGN: Traits = Traits::PLAIN.memory(Memory::ReadsAndWrites);
-
-/// The conversions of a format of `printf`, each with what it takes.
-fn conversions(format: &str) -> Result<Vec<(String, &'static str)>, String> {
-    let mut found = Vec::new();
-    let mut rest = format.chars();
-    while let Some(c) = rest.next() {
-        if c != '%' {
-            continue;
-        }
-        let mut conversion = String::from("%");
-        loop {
-            let Some(c) = rest.next() else {
-                return Err(format!(
-                    "the format ends within \"{conversion}\": a percent sign is written %%"
-                ));
-            };
-            conversion.push(c);
-            let takes = match c {
-                '-' | '+' | ' ' | '#' | '0'..='9' | '.' | 'l' | 'h' | 'z' | 'j' | 't' | 'L' => continue,
-                '%' => break,
-                // A width or precision that is an argument; the conversion goes on.
-                '*' | 'd' | 'i' | 'u' | 'x' | 'X' | 'o' | 'c' => INTEGER,
-                'e' | 'E' | 'f' | 'F' | 'g' | 'G' | 'a' | 'A' => FLOAT,
-                's' => TEXT,
-                'p' => POINTER,
-                _ => {
-                    return Err(format!(
-                        "printf has no \"{conversion}\": a percent sign is written %%"
-                    ));
-                }
-            };
-            found.push((conversion.clone(), takes));
-            if c != '*' {
-                break;
-            }
-        }
-    }
-    Ok(found)
-}
-
-const INTEGER: &str = "an integer";
-const FLOAT: &str = "a float";
-const TEXT: &str = "a text that is known when compiling";
-const POINTER: &str = "a pointer";
-
-/// Checks the arguments of `printf` against its format. Widths of integers are not compared: 64 bits print with `%d` as far
-/// as they fit.
-fn printed(call: &Operands) -> Result<(), String> {
-    let (wanted, args) = (conversions(call.text("fmt"))?, call.list("args"));
-    for (i, (conversion, takes)) in wanted.iter().enumerate() {
-        let Some(arg) = args.get(i) else {
-            return Err(format!(
-                "\"{conversion}\" of the format has no argument: {} given",
-                args.len()
-            ));
-        };
-        let (text, dtype) = (arg.as_str().is_some(), arg.dtype);
-        let fits = dtype.is_scalar()
-            && match *takes {
-                INTEGER => dtype.is_integer() || dtype.is_bool(),
-                FLOAT => dtype.is_floating(),
-                POINTER => !text && dtype.is_handle() || dtype.is_integer() && dtype.bits == 64,
-                _ => text || dtype.is_handle(),
-            };
-        if !fits {
-            let found = if text {
-                "a text".to_string()
-            } else {
-                dtype.to_string()
-            };
-            return Err(format!(
-                "\"{conversion}\" of the format takes {takes}, argument {} is {found}",
-                i + 1
-            ));
-        }
-    }
-    match args.len() - wanted.len() {
-        0 => Ok(()),
-        more => Err(format!(
-            "the format has {} conversions, and {more} more arguments are given",
-            wanted.len()
-        )),
-    }
-}
 
 /// Checks that a text is the name of an architecture.
 fn architecture(call: &Operands) -> Result<(), String> {
