@@ -215,9 +215,10 @@ impl Block {
         }
     }
 
-    /// Lets lanes that wait to reconverge with others continue alone. False where none wait.
-    pub(super) fn run_ahead(&mut self) -> bool {
-        self.warps.iter_mut().any(Warp::run_ahead)
+    /// Lets lanes that wait for others of their warp continue alone: those that wait to reconverge, and those whose mbarrier is
+    /// complete while another lane's is not. False where none wait.
+    pub(super) fn run_ahead(&mut self, ctx: &Context<'_>) -> bool {
+        self.warps.iter_mut().any(Warp::run_ahead) || self.wake_some(ctx)
     }
 
     /// A race, where threads of the block wait at a barrier that others have skipped: that is the cause.

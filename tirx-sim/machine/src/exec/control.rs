@@ -198,6 +198,17 @@ impl Warp {
         false
     }
 
+    /// Lets those lanes of a sleeping strand continue alone whose wait is over, while the others go on waiting.
+    pub(super) fn part_with(&mut self, strand: usize, awake: u32) {
+        let Some(sleeping) = self.strands.get_mut(strand) else {
+            return;
+        };
+        sleeping.mask &= !awake;
+        let (pc, scalars) = (sleeping.pc as u32, sleeping.scalars.clone());
+        let frames = self.detached(&self.strands[strand].frames);
+        self.start(awake, pc, frames, scalars);
+    }
+
     /// Merges the strands at a barrier that all lanes have reached into one, so that none waits for others elsewhere.
     pub(super) fn unite(&mut self) {
         let Some((first, rest)) = self.strands.split_first() else {

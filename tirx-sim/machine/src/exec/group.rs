@@ -83,7 +83,7 @@ impl Group {
             progress |= self.open_barriers(ctx)?;
             // Compiled code reconverges behind a branch. What the lanes wait for may be in another block of the group; where none
             // of these can go on, it may be lanes of the same warp, such as the holder of a lock.
-            progress |= !progress && self.blocks.iter_mut().any(Block::run_ahead);
+            progress |= !progress && self.blocks.iter_mut().any(|block| block.run_ahead(ctx));
             if yields {
                 return Ok(GroupStop::Waiting(true));
             }

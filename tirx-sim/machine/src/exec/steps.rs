@@ -158,12 +158,9 @@ impl Steps<'_, '_> {
                 if self.groups.iter().flat_map(|g| &g.blocks).all(Block::done) {
                     return Ok(true);
                 }
-                let mut warps = self
-                    .groups
-                    .iter_mut()
-                    .flat_map(|g| &mut g.blocks)
-                    .flat_map(|b| &mut b.warps);
-                if warps.any(super::Warp::run_ahead) {
+                let ctx = self.ctx;
+                let mut blocks = self.groups.iter_mut().flat_map(|g| &mut g.blocks);
+                if blocks.any(|block| block.run_ahead(ctx)) {
                     continue;
                 }
                 let stuck = |group: &&mut Group| !group.blocks.iter().all(Block::done);
@@ -387,7 +384,7 @@ fn at(block: &Block, is: impl Fn(Status) -> bool) -> Vec<(u32, usize, u32)> {
 }
 
 /// The asynchronous instruction that waits for an mbarrier.
-fn wait_of(code: &Code, pc: usize) -> Option<u16> {
+pub(super) fn wait_of(code: &Code, pc: usize) -> Option<u16> {
     let Inst::Async { id } = code.insts[pc] else {
         return None;
     };

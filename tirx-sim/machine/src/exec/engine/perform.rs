@@ -9,6 +9,7 @@ use crate::exec::block::Block;
 use crate::exec::cluster::Peers;
 use crate::exec::order::{Forked, Kind, Known, Mark, Space};
 use crate::exec::run::Machine;
+use crate::exec::steps::wait_of;
 use crate::exec::{Context, Status, Trap, excuse, fault};
 use crate::explore::Object;
 use crate::fault::{Fault, FaultKind};
@@ -97,6 +98,35 @@ impl Block {
             }
         }
         any
+    }
+
+    /// Of a strand that waits for mbarriers, lets the lanes go on whose wait is over. They leave the loop of their wait before the
+    /// others, and may do what these wait for: lanes of a warp make progress independently. Gives whether there were any.
+    pub(in crate::exec) fn wake_some(&mut self, ctx: &Context<'_>) -> bool {
+        for warp in 0..self.warps.len() {
+            for at in 0..self.warps[warp].strands.len() {
+                let strand = &self.warps[warp].strands[at];
+                let mask = strand.mask;
+                let waits = match strand.status {
+                    Status::Asleep(id) => Some(id),
+                    // Where orders are explored, a strand stops before its wait.
+                    Status::Ready if ctx.exploring => wait_of(ctx.code, strand.pc),
+                    _ => None,
+                };
+                let of_mbarrier =
+                    |id: &u16| matches!(ctx.code.asynchronous[*id as usize], AsyncInst::Mbarrier(_));
+                let Some(id) = waits.filter(of_mbarrier) else {
+                    continue;
+                };
+                let over = |lane: &u32| self.sleeps_for(ctx, warp, (id, 1 << lane)).is_none();
+                let awake = lanes(mask).filter(over).fold(0, |awake, lane| awake | 1 << lane);
+                if awake != 0 && awake != mask {
+                    self.warps[warp].part_with(at, awake);
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// Performs the operations that are due. Gives whether there were any.
