@@ -75,3 +75,38 @@ def columns(A: T.Buffer((128, 8), "float32"), B: T.Buffer((128, 8), "float32")):
 # variant: columns_of_another_warp of columns
 #   replace: "row=warp % 4 * 32" -> "row=(warp + 1) % 4 * 32"
 #   fault: where warp 4 may access lanes 0 to 31 (those of its number in the warpgroup)
+
+
+# Two stores to the same columns, each waited for: without the first wait either may be performed last.
+# sim: written_twice
+#   B: float32[128] = 0 -> 2
+#   seeds: 3
+@T.prim_func
+def written_twice(B: T.Buffer((128,), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    tx = T.thread_id([128])
+    warp = T.warp_id([4])
+    slot = T.alloc_shared((1,), "uint32")
+    r = T.alloc_local((3,), "float32")
+    if warp == 0:
+        T.ptx.tcgen05.alloc(T.address_of(slot[0]), n_cols=32, cta_group=1)
+    T.cuda.cta_sync()
+    r[0] = 1
+    r[1] = 2
+    T.ptx.tcgen05.st(slot[0], r[0], shape="32x32b", num=1, row=warp * 32)
+    T.ptx.tcgen05.wait.st()
+    T.ptx.tcgen05.st(slot[0], r[1], shape="32x32b", num=1, row=warp * 32)
+    T.ptx.tcgen05.wait.st()
+    T.ptx.tcgen05.ld(slot[0], r[2], shape="32x32b", num=1, row=warp * 32)
+    T.ptx.tcgen05.wait.ld()
+    B[tx] = r[2]
+    T.cuda.cta_sync()
+    if warp == 0:
+        T.ptx.tcgen05.relinquish_alloc_permit(cta_group=1)
+        T.ptx.tcgen05.dealloc(slot[0], n_cols=32, cta_group=1)
+
+
+# variant: written_twice_at_once of written_twice
+#   without 1: "T.ptx.tcgen05.wait.st()"
+#   fault: tcgen05.st writes columns of tensor memory that a tcgen05.st of this warp is still writing: tcgen05.wait::st is missing

@@ -97,7 +97,7 @@ impl Machine<'_, '_> {
             } => {
                 let base = self.transfer_base(transfer, *address, mask)?;
                 let words = self.words_of(registers, scalars)?;
-                self.stored_before(transfer_cells(transfer, base))?;
+                self.stored_before(transfer_cells(transfer, base), "tcgen05.ld reads")?;
                 let cells = Bank::representatives(transfer_cells(transfer, base));
                 self.touch(pc, &cells, Touch::Load)?;
                 for (r, word) in words.iter().enumerate() {
@@ -169,6 +169,7 @@ impl Machine<'_, '_> {
                     let allocated = self.shared.bank.memory.cell(*cell);
                     allocated.map_err(|m| misuse(0, format!("tcgen05.st writes {m}")))?;
                 }
+                self.stored_before(cells.iter().map(|(cell, _)| *cell), "tcgen05.st writes")?;
                 self.shared.bank.storing.push(Storing {
                     warp: self.id,
                     pc,
@@ -322,15 +323,16 @@ impl Machine<'_, '_> {
         Ok(lane << 16 | base & 0xffff)
     }
 
-    /// What a warp stores is there when it has waited: a load before that reads what was there.
-    fn stored_before(&self, cells: impl Iterator<Item = Cell>) -> Check {
+    /// What a warp stores is there when it has waited: a load before that reads what was there, and of two stores either may be
+    /// performed last.
+    fn stored_before(&self, cells: impl Iterator<Item = Cell>, accesses: &str) -> Check {
         let storing = &self.shared.bank.storing;
         if storing.is_empty() || !self.shared.order.check {
             return Ok(());
         }
-        let loaded: BTreeSet<Cell> = cells.collect();
-        let reads = |storing: &&Storing| storing.cells.iter().any(|cell| loaded.contains(cell));
-        let Some(storing) = storing.iter().find(reads) else {
+        let accessed: BTreeSet<Cell> = cells.collect();
+        let meets = |storing: &&Storing| storing.cells.iter().any(|cell| accessed.contains(cell));
+        let Some(storing) = storing.iter().find(meets) else {
             return Ok(());
         };
         let whose = match storing.warp == self.id {
@@ -338,7 +340,7 @@ impl Machine<'_, '_> {
             false => format!("warp {}", storing.warp),
         };
         let message = format!(
-            "tcgen05.ld reads columns of tensor memory that a tcgen05.st of {whose} is still writing: \
+            "{accesses} columns of tensor memory that a tcgen05.st of {whose} is still writing: \
              tcgen05.wait::st is missing between them"
         );
         let mut trap = Trap::new(FaultKind::Race, 0, message);
