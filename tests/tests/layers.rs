@@ -91,16 +91,6 @@ const ACCEPTED: &[(&str, &[&str], &str)] = &[
          the release of a file is found by the names that both know",
     ),
     (
-        "tirx-sim-machine",
-        &["bytecode", "observe"],
-        "an instruction may stop at an observer, which names instructions",
-    ),
-    (
-        "tirx-sim-machine",
-        &["exec", "memory"],
-        "memory records who has accessed it, in the terms of the threads that run",
-    ),
-    (
         "tirx-rt",
         &[
             "cuda",

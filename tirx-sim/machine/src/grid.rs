@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::bytecode::{AsyncInst, Code, Inst};
-use crate::exec::prior::{Before, Prior};
+use crate::exec::prior::Before;
 use crate::exec::steps;
 use crate::exec::{Context, Group, GroupStop, Ledger};
 use crate::explore::Exploration;
 use crate::fault::{Fault, FaultKind};
 use crate::findings::{ContinueAfter, Findings};
-use crate::memory::{Memory, Storage};
+use crate::memory::{Memory, Prior, Storage};
 use crate::numeric::Kind;
 use crate::observe::{LineCounts, Observe, Observer, Snapshot};
 use crate::stand_in::StandIns;

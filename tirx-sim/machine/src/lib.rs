@@ -51,6 +51,8 @@ mod turns;
 mod window;
 
 #[doc(hidden)]
+pub use bytecode::{DebugHome, DebugName};
+#[doc(hidden)]
 pub use exec::address;
 pub use explore::{Exploration, Explored};
 pub use fault::{Fault, FaultKind, FaultLocation, FaultNote, FaultReport};
@@ -58,8 +60,6 @@ pub use findings::{ContinueAfter, Excusable};
 pub use grid::{Launch, LaunchOptions, Stats};
 pub use memory::{Allocation, Memory};
 pub use observe::{Counts, KINDS, LineCounts, Named, Observe, Snapshot, StopAt};
-#[doc(hidden)]
-pub use observe::{DebugHome, DebugName};
 pub use stand_in::{StandInCall, StandIns};
 pub use tensor_map::{MOST_DIMENSIONS, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
 pub use timeline::{TimelineEvent, Track, trace};

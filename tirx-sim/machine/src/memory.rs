@@ -9,7 +9,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
-use crate::exec::prior::Prior;
+mod prior;
+
+pub(crate) use prior::{Prior, READ, WRITTEN};
 
 /// The first address handed out. Low addresses are never valid, so that small integers are no pointers.
 const FIRST_ADDRESS: u64 = 0x0000_7000_0000_0000;

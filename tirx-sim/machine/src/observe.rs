@@ -2,9 +2,8 @@
 
 use std::sync::Mutex;
 
-use crate::bytecode::{Code, Operand, Pc, R};
+use crate::bytecode::Code;
 use crate::fault::FaultLocation;
-use crate::numeric::Kind;
 
 /// What is to be observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,30 +134,6 @@ pub struct Named {
 /// Most snapshots and elements of an array that are kept.
 pub(crate) const MOST_SNAPSHOTS: usize = 256;
 pub(crate) const MOST_ELEMENTS: usize = 64;
-
-/// A name of the kernel with the place of its value, for a part of the code.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DebugName {
-    /// The name.
-    pub name: String,
-    /// The first instruction at which it has a value, and one past the last.
-    pub range: (Pc, Pc),
-    /// The kind of its elements.
-    pub kind: Kind,
-    /// Where it is.
-    pub home: DebugHome,
-}
-
-/// Where a named value is.
-#[derive(Clone, Debug, PartialEq)]
-pub enum DebugHome {
-    /// In a register.
-    Register(Operand),
-    /// An array in vector registers.
-    Registers(Vec<R>),
-    /// A shared array, by its number.
-    Shared(u16),
-}
 
 /// What was observed of a launch so far.
 #[derive(Debug)]

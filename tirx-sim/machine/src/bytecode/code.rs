@@ -2,12 +2,11 @@
 
 use super::{
     Access, AsyncInst, AtomicInst, AtomicOp, Axis, BulkInst, Direction, ExactInst, ExternCall, Inst,
-    LocalArray, Print, R, Region, RegisterArray, SharedArray, Shuffle, ShuffleMode, TensorInst, TileInst,
-    WgmmaInst,
+    LocalArray, Operand, Pc, Print, R, Region, RegisterArray, SharedArray, Shuffle, ShuffleMode, TensorInst,
+    TileInst, WgmmaInst,
 };
 use crate::fault::FaultLocation;
 use crate::numeric::Kind;
-use crate::observe::DebugName;
 
 /// A launch-time value of a scalar register.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,6 +20,30 @@ pub enum Special {
     BlockDim(u8),
     ClusterDim(u8),
     ClusterRank,
+}
+
+/// A name of the kernel with the place of its value, for a part of the code.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DebugName {
+    /// The name.
+    pub name: String,
+    /// The first instruction at which it has a value, and one past the last.
+    pub range: (Pc, Pc),
+    /// The kind of its elements.
+    pub kind: Kind,
+    /// Where it is.
+    pub home: DebugHome,
+}
+
+/// Where a named value is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DebugHome {
+    /// In a register.
+    Register(Operand),
+    /// An array in vector registers.
+    Registers(Vec<R>),
+    /// A shared array, by its number.
+    Shared(u16),
 }
 
 /// Code and tables of one device function.

@@ -9,10 +9,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use super::order::{Conflict, Place};
-use super::prior::{Prior, READ, WRITTEN};
 use crate::bytecode::{Code, Inst, Region, WORD};
-use crate::memory::Storage;
-use crate::memory::granules;
+use crate::memory::{Prior, READ, Storage, WRITTEN, granules};
 
 /// Places of a page.
 const PAGE: usize = 1024;

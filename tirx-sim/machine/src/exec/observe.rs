@@ -13,11 +13,9 @@ use super::engine::tile::Tile;
 use super::place::Spot;
 use super::run::Machine;
 use crate::alu::LANES;
-use crate::bytecode::{Access, AsyncInst, Inst, Operand, Region, TensorInst};
+use crate::bytecode::{Access, AsyncInst, DebugHome, Inst, Operand, Region, TensorInst};
 use crate::numeric::Kind;
-use crate::observe::{
-    Counts, DebugHome, KINDS, MOST_ELEMENTS, MOST_SNAPSHOTS, Named, Observer, Snapshot, StopAt,
-};
+use crate::observe::{Counts, KINDS, MOST_ELEMENTS, MOST_SNAPSHOTS, Named, Observer, Snapshot, StopAt};
 
 /// Bytes of a sector of global memory, of a word of a bank; banks; most bytes of a lane's access.
 const SECTOR: u64 = 32;
