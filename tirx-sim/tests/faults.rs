@@ -655,7 +655,13 @@ fn assertions_and_endless_loops() {
     assert_eq!(fault.kind, FaultKind::StepLimit);
     let text = fault.to_string();
     assert!(
-        text.contains("while True: pass") && text.contains("TIRX_SIM_STEP_LIMIT"),
+        [
+            "while True: pass",
+            "`cargo tirx sim --step-limit`",
+            "TIRX_SIM_STEP_LIMIT"
+        ]
+        .iter()
+        .all(|part| text.contains(part)),
         "{text}"
     );
 }

@@ -34,3 +34,11 @@ def spread_over_warps(A: T.Buffer((128, 128), "float32")):
     sums = T.alloc_buffer((128,), "float32", scope="local", layout=TileLayout(S[(128,) : (1,)]))
     Tx.wg.copy(rows, A)
     Tx.wg.sum(sums, rows, axes=[0])
+
+
+@T.prim_func
+def number_as_a_pointer(A: T.Buffer((4,), "uint64")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([4])
+    T.ptx.st(T.cast(A[tx], "handle"), T.uint32(1), space="global", ptx_type="u32")
