@@ -16,9 +16,10 @@ use tirx_build::Environment;
 use tirx_build::toolchain::disassembler;
 use tirx_core::intrin::mnemonic::spelling;
 use tirx_core::intrin::row::{Collective, Engine, Form, Kind, Synchronizes};
-use tirx_core::intrin::{Op, Row, rows};
+use tirx_core::intrin::{Op, ResultRule, Row, rows};
 use tirx_core::ir::{Expr, ExprKind, IRModule, Visitor};
 use tirx_core::script::eval::{Value, language_name};
+use tirx_core::script::lang;
 use tirx_tests::root;
 
 /// Functions that TVM's own release does not compile either, with the error message.
@@ -92,9 +93,17 @@ fn page() -> String {
             text.push_str(&format!("\n## {family}\n"));
         }
         let names: Vec<&str> = row.args.iter().map(|a| a.name).collect();
+        // Where the call gives the dtype of the result, the language has a parameter for it, which is no argument of the node.
+        let own = || {
+            let (signature, _) = lang::described(&format!("T.{}", row.script))?;
+            let given = matches!(row.result, ResultRule::Given | ResultRule::GivenLast);
+            Some(signature).filter(|signature| given && signature.contains("dtype"))
+        };
         let signature = row
             .signature
-            .map_or(format!("({})", names.join(", ")), str::to_string);
+            .map(str::to_string)
+            .or_else(own)
+            .unwrap_or_else(|| format!("({})", names.join(", ")));
         text.push_str(&format!(
             "\n### `T.{}{signature}`\n\n{}\n\n",
             row.script,
@@ -128,6 +137,9 @@ fn page() -> String {
         let between = match row.traits.synchronizes {
             Synchronizes::Nobody => "",
             Synchronizes::Memory => "orders accesses to memory",
+            Synchronizes::Lanes => {
+                "exchanges values of lanes that meet; orders no access to memory (`T.cuda.warp_sync()` does)"
+            }
             Synchronizes::Warp => "synchronizes lanes of the warp",
             Synchronizes::Warpgroup => "synchronizes the warpgroup",
             Synchronizes::Block => "synchronizes threads of the block",

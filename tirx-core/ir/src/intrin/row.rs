@@ -247,6 +247,8 @@ pub enum Synchronizes {
     Nobody,
     /// No thread waits, but memory accesses are ordered.
     Memory,
+    /// The lanes of a warp, which exchange values of registers: accesses to memory are not ordered.
+    Lanes,
     /// The lanes of a warp.
     Warp,
     /// The warps of a warpgroup.
