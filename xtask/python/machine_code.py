@@ -3,13 +3,15 @@
 A line each pair: `instructions A / B | registers A / B | spilled bytes A / B | opcodes` over all kernels of each file,
 without NOPs; `opcodes` is `same` (the same sequence of opcodes), `shorter`, `reordered` (as many) or `longer`. Where
 nvcc refuses one: `ours: MESSAGE`, or `theirs: MESSAGE` (also where it refuses both). The tools are those of
-`TIRX_NVCC`, else those of the environment's CUDA packages. The folder CACHE keeps what was measured, by content.
+`TIRX_NVCC`, else those of the environment's CUDA packages, else those on the PATH; machine code is listed by cuobjdump, or by
+nvdisasm where there is none. The folder CACHE keeps what was measured, by content.
 """
 
 import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -27,7 +29,7 @@ def tool(name):
     if nvcc not in ("", "none") and beside.exists():
         return beside
     found = sorted(SITE.glob(f"**/bin/{name}"))
-    return found[0] if found else name
+    return found[0] if found else shutil.which(name)
 
 
 def measure(source, arch, cache):
@@ -50,7 +52,10 @@ def compile_and_count(source, arch):
         if built.returncode:
             told = [line for line in built.stderr.splitlines() if "error" in line] or ["nvcc failed"]
             return told[0].replace(str(source), Path(source).name)
-        listing = subprocess.run([tool("cuobjdump"), "-sass", cubin], capture_output=True, text=True, check=True).stdout
+        lister = [tool("cuobjdump"), "-sass"] if tool("cuobjdump") else [tool("nvdisasm"), "-c"]
+        if lister[0] is None:
+            sys.exit("neither cuobjdump nor nvdisasm is on the PATH")
+        listing = subprocess.run([*lister, cubin], capture_output=True, text=True, check=True).stdout
     operations = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", listing)
     registers = re.findall(r"Used (\d+) registers", built.stderr)
     spilled = re.findall(r"(\d+) bytes spill (?:stores|loads)", built.stderr)

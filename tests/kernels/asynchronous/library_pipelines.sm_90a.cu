@@ -87,6 +87,12 @@ __device__ __forceinline__ void tirx_ptx_fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
 }
 
+__device__ __forceinline__ unsigned long long tirx_ptx_mapa_u64_uint64(const void* ptr, unsigned int rank) {
+  unsigned long long mapped;
+  asm volatile("mapa.u64 %0, %1, %2;" : "=l"(mapped) : "l"(ptr), "r"(rank));
+  return mapped;
+}
+
 __device__ __forceinline__ void tirx_ptx_mbarrier_arrive_expect_tx_shared(const void* bar, unsigned int byte_count) {
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" : : "r"((unsigned int)__cvta_generic_to_shared(bar)), "r"(byte_count) : "memory");
 }
@@ -99,8 +105,8 @@ __device__ __forceinline__ void tirx_ptx_mbarrier_arrive_shared(const void* bar)
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" : : "r"((unsigned int)__cvta_generic_to_shared(bar)) : "memory");
 }
 
-__device__ __forceinline__ void tirx_ptx_mbarrier_arrive_shared_cluster_remote_pred(const void* bar, unsigned int remote, int pred) {
-  asm volatile("{ .reg .b32 there; .reg .pred p; setp.ne.s32 p, %2, 0; @p mapa.shared::cluster.u32 there, %0, %1; @p mbarrier.arrive.shared::cluster.b64 _, [there]; }" : : "r"((unsigned int)__cvta_generic_to_shared(bar)), "r"(remote), "r"(pred) : "memory");
+__device__ __forceinline__ void tirx_ptx_mbarrier_arrive_shared_cluster(const void* bar) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" : : "r"((unsigned int)__cvta_generic_to_shared(bar)) : "memory");
 }
 
 __device__ __forceinline__ void tirx_ptx_mbarrier_init(const void* bar, unsigned int thread_count) {
@@ -133,11 +139,12 @@ extern "C" __global__ void __launch_bounds__(256) in_a_cluster_kernel(float* __r
   tirx_ptx_fence_mbarrier_init();
   tirx_ptx_barrier_cluster_arrive_aligned();
   tirx_ptx_barrier_cluster_wait_aligned();
+  uint64_t* const v = (uint64_t*)(void*)tirx_ptx_mapa_u64_uint64(&((uint64_t*)pool_buf)[64], 1 - tirx_cluster_cta_rank());
   if (warp_id_in_cta < 4) {
     tirx_ptx_setmaxnreg_40();
     if ((int)threadIdx.x % 128 == 0) {
       tirx_ptx_mbarrier_arrive_shared(&((uint64_t*)pool_buf)[64]);
-      tirx_ptx_mbarrier_arrive_shared_cluster_remote_pred(&((uint64_t*)pool_buf)[64], 1 - tirx_cluster_cta_rank(), 1);
+      tirx_ptx_mbarrier_arrive_shared_cluster(&v[0]);
       tirx_ptx_mbarrier_arrive_expect_tx_shared(&((uint64_t*)pool_buf)[66], 512);
       tirx_ptx_mbarrier_arrive_expect_tx_shared_cluster_remote_pred(&((uint64_t*)pool_buf)[65], 512, 0, tirx_cluster_cta_rank() == 0);
     }

@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(32) loads_of_swizzled_tiles_kernel(
   alignas(64) half tmp[8];
   for (int f = 0; f < 4; ++f) {
     tirx_ptx_ld_global_v4_u32_by_1(&A_ptr[f * 256 + (int)threadIdx.x * 8], &tmp[0]);
-    tirx_ptx_st_shared_v4_u32_by_1(&s[(((int)threadIdx.x ^ (((int)threadIdx.x & 56) >> 3)) << 3) ^ (((f * 32) ^ (((f * 32) >> 3) & 7)) << 3)], &tmp[0]);
+    tirx_ptx_st_shared_v4_u32_by_1(&s[(((int)threadIdx.x ^ (((int)threadIdx.x & 56) >> 3)) << 3) ^ (f * 256 + (f & 1) * 32)], &tmp[0]);
   }
   __syncwarp();
   tirx_ptx_ldmatrix_4_b16(&s[((((int)threadIdx.x & 15) * 8 + ((int)threadIdx.x >> 4)) ^ (((((int)threadIdx.x & 15) * 8 + ((int)threadIdx.x >> 4)) & 56) >> 3)) << 3], &r[0], &r[2], &r[4], &r[6]);

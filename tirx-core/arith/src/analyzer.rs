@@ -260,7 +260,15 @@ impl Analyzer {
         if condition.dtype != DType::BOOL || condition.as_int().is_some() {
             return;
         }
-        if let Some((a, b)) = condition.as_binary(BinOp::And) {
+        // `a & b` of truth values holds where both do, as `a and b`.
+        let both = match &condition.kind {
+            ExprKind::Call {
+                op: Op::BitwiseAnd,
+                args,
+            } if args.len() == 2 => Some((&args[0], &args[1])),
+            _ => condition.as_binary(BinOp::And),
+        };
+        if let Some((a, b)) = both {
             self.learn(&strip_likely(a));
             self.learn(&strip_likely(b));
             return;

@@ -14,6 +14,7 @@ use super::modular_set::{ModularSet, gcd};
 use super::rewrite::{Mode, is_index};
 use super::sum::{INFINITE, LARGEST, Sum, Term, sum_as_written, sum_of};
 use super::{Analyzer, fold};
+use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
 /// An expression in the canonical simplifier.
@@ -137,6 +138,12 @@ impl Analyzer {
                     _ => Canon::Expr(result),
                 }
             }
+            ExprKind::Call {
+                op: Op::ShiftLeft, ..
+            } => match self.swizzle_of_column(expr, Mode::Canonical) {
+                Some(place) => Canon::Sum(sum_as_written(&place)),
+                None => Canon::Expr(self.visit_node(expr, Mode::Canonical)),
+            },
             _ => Canon::Expr(self.visit_node(expr, Mode::Canonical)),
         }
     }

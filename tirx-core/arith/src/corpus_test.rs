@@ -304,3 +304,18 @@ fn what_a_quotient_says_of_its_dividend() {
         assert_eq!(write(&result), expected, "{expr} given {given}");
     }
 }
+
+#[test]
+fn both_of_two_truth_values_are_learned_from_their_bitwise_and() {
+    let vars = Vars::new();
+    let (a, b) = (read("((x // 4) == 1)", &vars), read("(x < 5)", &vars));
+    let both = Expr::call(Op::BitwiseAnd, DType::BOOL, vec![a, b]);
+    let known = vars
+        .analyzer()
+        .with_constraint(&both, |facts| facts.simplify(&read("x", &vars)));
+    assert_eq!(known.as_int(), None);
+    let known = vars
+        .analyzer()
+        .with_constraint(&both, |facts| facts.simplify(&read("(x == 4)", &vars)));
+    assert_eq!(known.as_int(), Some(1));
+}

@@ -36,6 +36,7 @@ mod rewrite;
 mod rule_text;
 mod rules;
 mod sum;
+mod swizzle;
 mod vector;
 
 #[cfg(test)]

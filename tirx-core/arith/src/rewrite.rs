@@ -233,6 +233,11 @@ impl Analyzer {
             }
             return Expr::call(op, expr.dtype, vec![c2, t2, f2]).at(expr.span);
         }
+        if op == Op::ShiftLeft
+            && let Some(place) = self.swizzle_of_column(expr, mode)
+        {
+            return place;
+        }
         let new = self.visit_all(args, mode);
         let args = new.as_deref().unwrap_or(args);
         if let Some(folded) = fold_call(op, args, expr.dtype) {

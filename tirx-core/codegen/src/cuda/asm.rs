@@ -6,6 +6,35 @@ use super::rows::{is_operand, modifier};
 use crate::intrin::Operands;
 use crate::intrin::row::Words;
 
+/// The parameter of a function that is the predicate of its instruction.
+pub(super) const GUARD: &str = "guard";
+
+/// What comes before an instruction and has no effect beyond its registers.
+const SETUP: &[&str] = &[".reg ", "setp.", "mov.", "mapa."];
+
+/// An instruction under the predicate that operand `at` is; `None` where the text is more than one instruction and its setup.
+pub(super) fn guarded(text: &str, at: usize) -> Option<String> {
+    let inner = text
+        .strip_prefix("{ ")
+        .and_then(|rest| rest.strip_suffix(" }"))
+        .unwrap_or(text);
+    let mut statements: Vec<&str> = inner.strip_suffix(';')?.split("; ").collect();
+    let instruction = statements.pop()?;
+    let only_setup = statements
+        .iter()
+        .all(|s| SETUP.iter().any(|word| s.starts_with(word)));
+    if !only_setup || instruction.starts_with(['@', '.']) || instruction.contains(": ") {
+        return None;
+    }
+    let setup: String = statements.iter().map(|s| format!("{s}; ")).collect();
+    Some(under_guard(&setup, instruction, at))
+}
+
+/// One instruction behind its setup, under the predicate that operand `at` is.
+pub(super) fn under_guard(setup: &str, instruction: &str, at: usize) -> String {
+    format!("{{ .reg .pred guard; setp.ne.s32 guard, %{at}, 0; {setup}@guard {instruction}; }}")
+}
+
 /// A placeholder in the text, filled by the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {

@@ -20,7 +20,7 @@ impl Emitter<'_, '_> {
         let discards = std::mem::take(&mut self.discards_value);
         let row = op.row();
         if !matches!(row.cuda.form, Form::Special) {
-            return self.row(e, row, args);
+            return self.row(e, row, args, &mut None);
         }
         if let Err(message) = Operands::read(row, args) {
             return error(e.span, format!("T.{}: {message}", row.script));
@@ -52,7 +52,16 @@ impl Emitter<'_, '_> {
             Op::Isnan | Op::Isinf | Op::Isfinite => self.classify(op, &args[0]),
 
             Op::BitwiseAnd => self.bits("&", level::BIT_AND, args, dtype),
-            Op::BitwiseOr => self.bits("|", level::BIT_OR, args, dtype),
+            Op::BitwiseOr => match with_low_word(args) {
+                Some((value, low)) => {
+                    let (value, low) = (self.expr(value)?, self.expr(low)?);
+                    self.unit.needs.helpers.insert(Helper::WithLowWord);
+                    self.unit.needs.headers.insert(Header::Cstdint);
+                    let call = format!("tirx_with_low_word({}, {})", value.text, low.text);
+                    Ok(Code::primary(call))
+                }
+                None => self.bits("|", level::BIT_OR, args, dtype),
+            },
             Op::BitwiseXor => self.bits("^", level::BIT_XOR, args, dtype),
             Op::ShiftLeft | Op::ShiftRight => {
                 let left = op == Op::ShiftLeft;
@@ -223,7 +232,7 @@ impl Emitter<'_, '_> {
             Op::CudaCtaReduce => self.cta_reduce(e, args),
             Op::PtxCvt => self.convert_instruction(e, args),
             _ => match MemoryInstruction::of(op, args) {
-                Ok(Some(access)) => self.memory_instruction(&access),
+                Ok(Some(access)) => self.memory_instruction(&access, &mut None),
                 Ok(None) => error(e.span, format!("`T.{}` cannot be compiled to CUDA", row.script)),
                 Err(message) => error(e.span, format!("T.{}: {message}", row.script)),
             },
@@ -436,5 +445,34 @@ fn narrow(code: Code, dtype: DType, width: Width) -> Code {
         code.with_width(width)
     } else {
         code
+    }
+}
+
+/// `(value & 0xffffffff00000000) | uint64(low)`: 64 bits with another low word, as descriptors of matrices are moved.
+fn with_low_word(args: &[Expr]) -> Option<(&Expr, &Expr)> {
+    const HIGH: i128 = 0xffff_ffff_0000_0000;
+    let [high, low] = args else { return None };
+    let ExprKind::Call {
+        op: Op::BitwiseAnd,
+        args,
+    } = &high.kind
+    else {
+        return None;
+    };
+    let ExprKind::Cast(low) = &low.kind else {
+        return None;
+    };
+    let is_low = low.dtype == DType::UINT32 && high.dtype == DType::UINT64;
+    (is_low && args.get(1).and_then(constant) == Some(HIGH)).then_some((&args[0], low))
+}
+
+/// The value of a constant, of any width.
+fn constant(e: &Expr) -> Option<i128> {
+    match &e.kind {
+        ExprKind::Call {
+            op: Op::LargeUintImm,
+            args,
+        } => Some(args.get(1)?.as_int()? << 32 | args.first()?.as_int()?),
+        _ => e.as_int(),
     }
 }

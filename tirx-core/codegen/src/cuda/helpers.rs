@@ -109,6 +109,8 @@ pub(super) enum Helper {
     Negated,
     /// `tirx_negated_wide(uint64_t)`.
     NegatedWide,
+    /// `tirx_with_low_word(uint64_t, unsigned int)`.
+    WithLowWord,
     /// `tirx_hidden(int)`.
     Hidden,
     /// `tirx_fp4_load`, `tirx_fp4_store`, `tirx_fp4_store_atomic`.
@@ -192,6 +194,7 @@ impl Helper {
             Helper::Bf16MinMax => min_max_16("nv_bfloat16"),
             Helper::Negated => defects::NEGATED.into(),
             Helper::NegatedWide => defects::NEGATED_WIDE.into(),
+            Helper::WithLowWord => WITH_LOW_WORD.into(),
             Helper::Hidden => defects::HIDDEN.into(),
             Helper::Fp4 => FP4.into(),
             Helper::Fp4Vec => FP4_VEC.into(),
@@ -380,6 +383,15 @@ __device__ __forceinline__ V tirx_fp4_join(E... elements) {
   int lane = 0;
   (tirx_fp4_store(&vector, lane++, elements), ...);
   return vector;
+}
+";
+
+/// The two words by themselves: with masks and shifts over 64 bits nvcc computes both words.
+const WITH_LOW_WORD: &str = "\
+__device__ __forceinline__ uint64_t tirx_with_low_word(uint64_t value, unsigned int low) {
+  uint2 words = *(uint2*)&value;
+  words.x = low;
+  return *(uint64_t*)&words;
 }
 ";
 

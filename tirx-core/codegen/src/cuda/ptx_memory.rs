@@ -1,5 +1,6 @@
 //! The text of the loads, stores and atomics of PTX.
 
+use super::asm;
 use super::code::Code;
 use super::emitter::Emitter;
 use super::instructions::Instruction;
@@ -18,15 +19,20 @@ fn identifier(text: &str) -> String {
 }
 
 impl Emitter<'_, '_> {
-    /// A call of a load, a store or an atomic.
-    pub(super) fn memory_instruction(&mut self, access: &MemoryInstruction<'_>) -> Result<Code> {
-        let (instruction, args) = memory(access);
+    /// A call of a load, a store or an atomic. A store or an atomic without result takes its predicate from `guard`.
+    pub(super) fn memory_instruction(
+        &mut self,
+        access: &MemoryInstruction<'_>,
+        guard: &mut Option<Expr>,
+    ) -> Result<Code> {
+        let takes = access.access != Access::Load && access.result.is_void();
+        let (instruction, args) = memory(access, guard.take_if(|_| takes));
         self.call_instruction(instruction, &args)
     }
 }
 
 /// The function of an instruction, and its arguments in the order of its parameters.
-fn memory(access: &MemoryInstruction<'_>) -> (Instruction, Vec<Expr>) {
+fn memory(access: &MemoryInstruction<'_>, guard: Option<Expr>) -> (Instruction, Vec<Expr>) {
     let (element, lanes) = (access.element, access.lanes);
     let register = match access.result {
         d if d.is_void() => name_of(element.register),
@@ -116,9 +122,18 @@ fn memory(access: &MemoryInstruction<'_>) -> (Instruction, Vec<Expr>) {
         inputs.push_str(", \"l\"(policy)");
         operands.push_str(&format!(", %{next}"));
     }
+    let instruction = format!("{} {operands}", access.text);
+    let mut text = format!("{instruction};");
+    if let Some(guard) = guard {
+        let at = next + usize::from(access.policy.is_some());
+        text = asm::under_guard("", &instruction, at);
+        params.push(format!("int {}", asm::GUARD));
+        arguments.push(guard);
+        inputs.push_str(&format!(", \"r\"({})", asm::GUARD));
+        name.push_str("_if");
+    }
     body.push_str(&format!(
-        "  asm volatile(\"{} {operands};\" : {outputs} : {inputs} : \"memory\");\n",
-        access.text
+        "  asm volatile(\"{text}\" : {outputs} : {inputs} : \"memory\");\n"
     ));
     let result = match access.access {
         _ if access.result.is_void() => "void",

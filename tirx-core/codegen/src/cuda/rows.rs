@@ -23,6 +23,19 @@ pub(super) struct Parameter {
     pub(super) bound: String,
 }
 
+impl Parameter {
+    /// The predicate of an instruction.
+    fn guard() -> Parameter {
+        Parameter {
+            ty: "int",
+            name: asm::GUARD.into(),
+            access: Access::In,
+            letter: "r",
+            bound: asm::GUARD.into(),
+        }
+    }
+}
+
 /// What the function of a call depends on: the row, what the call's arguments look like, and the words of the template.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct Shape {
@@ -30,6 +43,8 @@ pub(super) struct Shape {
     result: DType,
     arguments: Vec<Argument>,
     words: Words,
+    /// Whether the instruction has a predicate.
+    guarded: bool,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -43,7 +58,7 @@ enum Argument {
 }
 
 impl Shape {
-    fn of(result: DType, operands: &Operands, words: Words) -> Shape {
+    fn of(result: DType, operands: &Operands, words: Words, guarded: bool) -> Shape {
         let mut arguments = Vec::with_capacity(2 * operands.row.args.len());
         for (arg, part) in operands.each() {
             arguments.push(Argument::List(part.len()));
@@ -57,6 +72,7 @@ impl Shape {
             result,
             arguments,
             words,
+            guarded,
         }
     }
 }
@@ -66,11 +82,20 @@ pub(super) struct RowFunction {
     name: String,
     /// The operands that it takes: the argument of the row, and the position in its list.
     passed: Vec<(usize, usize)>,
+    /// Whether its last parameter is the instruction's predicate.
+    guarded: bool,
 }
 
 impl Emitter<'_, '_> {
-    /// A call of an operation that has a row.
-    pub(super) fn row(&mut self, e: &Expr, row: &'static Row, args: &[Expr]) -> Result<Code> {
+    /// A call of an operation that has a row, under a predicate if `guard` has one: it is taken from there where the instruction
+    /// can have it.
+    pub(super) fn row(
+        &mut self,
+        e: &Expr,
+        row: &'static Row,
+        args: &[Expr],
+        guard: &mut Option<Expr>,
+    ) -> Result<Code> {
         let wrong =
             |message: String| Box::new(Diagnostic::new(e.span, format!("T.{}: {message}", row.script)));
         let operands = row.read_settled(args).map_err(|message| match row.read(args) {
@@ -115,12 +140,15 @@ impl Emitter<'_, '_> {
                 Ok(Code::new(text, at))
             }
             Form::Ptx(_) | Form::StatePtx(_) | Form::PurePtx(_) | Form::Code(_) => {
-                let known = self.function_of(e, &operands, words)?;
-                let passed: Vec<Expr> = known
+                let known = self.function_of(e, &operands, words, guard.is_some())?;
+                let mut passed: Vec<Expr> = known
                     .passed
                     .iter()
                     .map(|(arg, item)| operands.at(*arg)[*item].clone())
                     .collect();
+                if known.guarded {
+                    passed.extend(guard.take());
+                }
                 let arguments = self.arguments(&passed)?;
                 Ok(Code::primary(format!("{}({arguments})", known.name)))
             }
@@ -148,17 +176,25 @@ impl Emitter<'_, '_> {
     }
 
     /// The function that a call becomes a call of. It is written once for all calls of one [`Shape`].
-    fn function_of(&mut self, e: &Expr, operands: &Operands, words: Words) -> Result<Rc<RowFunction>> {
-        let shape = Shape::of(e.dtype, operands, words);
+    fn function_of(
+        &mut self,
+        e: &Expr,
+        operands: &Operands,
+        words: Words,
+        guarded: bool,
+    ) -> Result<Rc<RowFunction>> {
+        let shape = Shape::of(e.dtype, operands, words, guarded);
         if let Some(known) = self.unit.functions.get(&shape) {
             return Ok(known.clone());
         }
         let words = &shape.words;
         self.needs_of(operands.row);
         let made = match operands.row.cuda.form {
-            Form::Ptx(template) => self.assembly(e, operands, words, template, (true, true))?,
-            Form::StatePtx(template) => self.assembly(e, operands, words, template, (true, false))?,
-            Form::PurePtx(template) => self.assembly(e, operands, words, template, (false, false))?,
+            Form::Ptx(template) => self.assembly(e, operands, words, template, (true, true), guarded)?,
+            Form::StatePtx(template) => {
+                self.assembly(e, operands, words, template, (true, false), guarded)?
+            }
+            Form::PurePtx(template) => self.assembly(e, operands, words, template, (false, false), false)?,
             Form::Code(template) => self.body(e.dtype, operands, words, template),
             Form::Function(_) | Form::Expression(_) | Form::Special | Form::Lowered | Form::Host => {
                 unreachable!("`row` calls this for rows that become functions of our own")
@@ -184,6 +220,7 @@ impl Emitter<'_, '_> {
         words: &Words,
         template: &str,
         (volatile, memory): (bool, bool),
+        guarded: bool,
     ) -> Result<RowFunction> {
         let pieces = asm::fill(template, operands, words)
             .map_err(|message| Diagnostic::new(e.span, format!("T.{}: {message}", operands.row.script)))?;
@@ -242,7 +279,19 @@ impl Emitter<'_, '_> {
                 order.push(*slot);
             }
         }
-        let text = asm::text(&pieces, &order);
+        let mut text = asm::text(&pieces, &order);
+        // An instruction that writes no register can have a predicate.
+        let under_guard = match guarded && outputs.is_empty() {
+            true => asm::guarded(&text, inputs.len()),
+            false => None,
+        };
+        let guarded = under_guard.is_some();
+        if let Some(under_guard) = under_guard {
+            text = under_guard;
+            inputs.push(format!("\"r\"({})", asm::GUARD));
+            parameters.push(Parameter::guard());
+            name.push_str("_if");
+        }
         let mut body = String::new();
         if let Some((ty, _)) = declared {
             body.push_str(&format!("  {ty} result;\n"));
@@ -258,7 +307,11 @@ impl Emitter<'_, '_> {
             body.push_str("  return result;\n");
         }
         let name = self.define_function(name, result, &parameters, &body);
-        Ok(RowFunction { name, passed })
+        Ok(RowFunction {
+            name,
+            passed,
+            guarded,
+        })
     }
 
     fn body(&mut self, dtype: DType, operands: &Operands, words: &Words, template: &str) -> RowFunction {
@@ -286,7 +339,11 @@ impl Emitter<'_, '_> {
         };
         let body: String = body.lines().map(|line| format!("  {line}\n")).collect();
         let name = self.define_function(function_name(operands), result, &parameters, &body);
-        RowFunction { name, passed }
+        RowFunction {
+            name,
+            passed,
+            guarded: false,
+        }
     }
 
     /// A call of a function with this body, which is defined once. Where another function of the same name has another

@@ -10,6 +10,8 @@ use super::emitter::{Emitter, Pointer};
 use super::helpers::{Header, Helper};
 use crate::arith::{ConstIntBound, fold};
 use crate::diagnostic::{Diagnostic, Result, error};
+use crate::intrin::memory::MemoryInstruction;
+use crate::intrin::row::Form;
 use crate::intrin::{Effect, Op};
 use crate::ir::{
     Assert, Attr, AttrNode, AttrValue, BinOp, Buffer, BufferStore, Expr, ExprKind, ForKind, ForLoop, IterVar,
@@ -43,6 +45,9 @@ impl Emitter<'_, '_> {
                 value,
                 body,
             }) => {
+                if &**key == keys::PREDICATE && self.predicated(body)? {
+                    return Ok(());
+                }
                 self.attribute(node, key, value, stmt.span)?;
                 self.stmt(body)
             }
@@ -285,6 +290,39 @@ impl Emitter<'_, '_> {
         result?;
         self.line("}");
         Ok(())
+    }
+
+    /// A branch that stands for a predicate: one call of an instruction that takes it. False where it must stay a branch, also
+    /// because an operand reads memory, maybe beyond its end where the predicate does not hold.
+    fn predicated(&mut self, body: &Stmt) -> Result<bool> {
+        let StmtKind::If(condition, then, None) = &body.kind else {
+            return Ok(false);
+        };
+        let StmtKind::Evaluate(e) = &then.kind else {
+            return Ok(false);
+        };
+        let ExprKind::Call { op, args } = &e.kind else {
+            return Ok(false);
+        };
+        if condition.as_int().is_some() || !args.iter().all(may_be_computed) {
+            return Ok(false);
+        }
+        let before = self.out.len();
+        let mut guard = Some(condition.clone());
+        let code = match op.row().cuda.form {
+            Form::Ptx(_) | Form::StatePtx(_) => self.row(e, op.row(), args, &mut guard)?,
+            Form::Special => match MemoryInstruction::of(*op, args) {
+                Ok(Some(access)) => self.memory_instruction(&access, &mut guard)?,
+                _ => return Ok(false),
+            },
+            _ => return Ok(false),
+        };
+        if guard.is_some() {
+            self.out.truncate(before);
+            return Ok(false);
+        }
+        self.line(&format!("{};", code.text));
+        Ok(true)
     }
 
     fn attribute(&mut self, node: &AttrNode, key: &str, value: &Expr, span: Span) -> Result<()> {
@@ -551,5 +589,26 @@ fn pragma(key: &str, value: &AttrValue) -> Option<String> {
         "disable_unroll" if value.as_int() != Some(0) => Some("#pragma unroll 1".into()),
         "pragma_unroll_factor" => Some(format!("#pragma unroll {}", value.as_int().filter(|n| *n > 0)?)),
         _ => None,
+    }
+}
+
+/// Whether an operand of an instruction may be computed where the instruction's predicate does not hold: it has no effect, and reads
+/// nothing but registers.
+fn may_be_computed(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Call {
+            op: Op::AddressOf,
+            args,
+        } => args.iter().all(|place| match &place.kind {
+            ExprKind::BufferLoad { indices, .. } => indices.iter().all(may_be_computed),
+            _ => may_be_computed(place),
+        }),
+        ExprKind::BufferLoad {
+            buffer,
+            indices,
+            predicate: None,
+        } => matches!(buffer.scope(), "local" | "") && indices.iter().all(|index| index.as_int().is_some()),
+        ExprKind::Call { op, .. } if op.effect() > Effect::Pure => false,
+        _ => e.operands().all(may_be_computed),
     }
 }

@@ -20,5 +20,8 @@ pub const DEVICE_KERNEL_LAUNCH: i64 = 2;
 pub const THREAD_EXTENT: &str = "thread_extent";
 /// Attribute of the region of a virtual thread, which is expanded for each of its values: its extent.
 pub const VIRTUAL_THREAD: &str = "virtual_thread";
+/// Attribute of a branch without `else` around one call, which is a predicate of the instruction (`pred=`): the operands may be
+/// computed where it does not hold.
+pub const PREDICATE: &str = "tirx.predicate";
 /// Attribute of a region that runs on the GPU.
 pub const DEVICE_ENTRY: &str = "tirx.device_entry";

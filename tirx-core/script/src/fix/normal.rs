@@ -8,7 +8,7 @@
 //! - `T.ptx.tcgen05.ld(addr, row=r, col=c)` of 0.26 takes the address in parts: it is one, `T.cuda.get_tmem_addr(addr, r, c)`.
 //! - `mapa` of a number takes a pointer in 0.26 and the address in shared memory in 0.27; arrivals at a barrier of another block take
 //!   that block's number in 0.26, and what `mapa` gives in 0.27.
-//! - An instruction under a predicate is a branch around it.
+//! - An instruction under a predicate is a branch around it, which says in 0.27 that it is a predicate.
 //! - 0.26 takes any integer where 0.27 wants the instruction's dtype: conversions to unsigned integers are left out. So are
 //!   those of conditions to int32, which 0.27 makes of a condition that an instruction takes as a predicate.
 //! - Dtypes have names of TVM and of PTX.
@@ -19,8 +19,10 @@ use crate::intrin::Op;
 use crate::intrin::mnemonic::call::{InstructionCall, SINK};
 use crate::intrin::mnemonic::syntax::Direction;
 use crate::intrin::operands::Operands;
+use crate::ir::abi::keys;
 use crate::ir::{
-    BinOp, Buffer, DType, Expr, ExprKind, IRModule, Mutator, Stmt, StmtKind, Visitor, print_func, print_stmt,
+    Attr, BinOp, Buffer, DType, Expr, ExprKind, IRModule, Mutator, Stmt, StmtKind, Visitor, print_func,
+    print_stmt,
 };
 
 /// The text of modules by which they are compared. `temporaries` are the names of the variables that were introduced.
@@ -139,6 +141,7 @@ impl Mutator for Normal<'_> {
         let stmt = self.walk_stmt(stmt);
         match &stmt.kind {
             StmtKind::Evaluate(call) => as_store(call).or_else(|| guarded(call)).unwrap_or(stmt),
+            StmtKind::Attr(Attr { key, body, .. }) if &**key == keys::PREDICATE => body.clone(),
             StmtKind::Seq(list) => Stmt::seq(self.without_temporaries(list.clone())),
             StmtKind::While(condition, body) if condition.is_int(1) => match with_condition(body) {
                 Some((condition, body)) => Stmt::new(StmtKind::While(condition, body), stmt.span),

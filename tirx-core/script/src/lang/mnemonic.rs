@@ -16,7 +16,8 @@ use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::Op;
 use crate::intrin::mnemonic::call::{Matched, SINK};
 use crate::intrin::mnemonic::{Direction, Form, Lookup, lookup, types};
-use crate::ir::{DType, Expr, ExprKind, Stmt, fold};
+use crate::ir::abi::keys;
+use crate::ir::{AttrNode, DType, Expr, ExprKind, Stmt, fold};
 use crate::source::Span;
 
 /// A mnemonic that may become longer, or be called.
@@ -383,7 +384,7 @@ fn call(interp: &mut Interpreter, lookup: &Lookup, path: &str, mut args: Args, s
     }
     if let Some(stmt) = rows::statement(&matched, &exprs, span) {
         let stmt = match predicate {
-            Some(predicate) => Stmt::if_else(predicate, stmt, None, span),
+            Some(predicate) => predicated(predicate, stmt, span),
             None => stmt,
         };
         interp.emit(stmt)?;
@@ -401,6 +402,12 @@ fn call(interp: &mut Interpreter, lookup: &Lookup, path: &str, mut args: Args, s
         Expr::call(Op::PtxInstruction, DType::VOID, list).at(span),
     ))?;
     Ok(Value::None)
+}
+
+/// An operation under a predicate: a branch, which says that it stands for a predicate of the instruction.
+fn predicated(predicate: Expr, stmt: Stmt, span: Span) -> Stmt {
+    let branch = Stmt::if_else(predicate, stmt, None, span);
+    Stmt::attr(AttrNode::None, keys::PREDICATE, Expr::int32(1), branch, span)
 }
 
 /// Gives numbers their dtypes, and the registers that are written their addresses.

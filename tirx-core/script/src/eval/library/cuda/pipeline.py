@@ -37,7 +37,6 @@ class MBarrier:
 
     def __init__(self, pool, depth, phase_offset=0, leader=None):
         self.buf = pool.alloc((depth,), "uint64", align=8)
-        self._local_buf = self.buf
         self._remote_cta_id = None
         self.depth = depth
         self.phase_offset = phase_offset
@@ -66,13 +65,11 @@ class MBarrier:
         T.ptx.mbarrier.try_wait(self.buf.ptr_to([stage]), phase ^ self.phase_offset)
 
     def _slot(self, stage, remote):
-        """The barrier that an arrival names, and the block that has it."""
-        if self._remote_cta_id is None:
-            return self.buf.ptr_to([stage]), remote
-        if remote is not None:
+        """The barrier that an arrival names, and the block whose barrier at that address is meant."""
+        if self._remote_cta_id is not None and remote is not None:
             kind = type(self).__name__
             raise ValueError(f"{kind}.remote_view().arrive() cannot also specify remote")
-        return self._local_buf.ptr_to([stage]), self._remote_cta_id
+        return self.buf.ptr_to([stage]), remote
 
     def arrive(self, stage, remote=None, pred=None, count=None):
         bar, remote = self._slot(stage, remote)
@@ -80,7 +77,10 @@ class MBarrier:
 
     @T.inline
     def _emit_arrive(self, bar, remote=None, pred=None, count=None):
-        if remote is None:
+        if self._remote_cta_id is not None:
+            # The addresses of a view are mapped already.
+            T.ptx.mbarrier.arrive(bar, space="shared::cluster", pred=pred, count=count)
+        elif remote is None:
             T.ptx.mbarrier.arrive(bar)
         else:
             T.ptx.mbarrier.arrive(bar, remote=remote, pred=True if pred is None else pred, count=count)
@@ -99,7 +99,6 @@ class MBarrier:
             remote_mbar_ptr = pointer
         view = object.__new__(type(self))
         view.buf = T.decl_buffer([self.depth], "uint64", data=remote_mbar_ptr, scope="shared")
-        view._local_buf = self._local_buf
         view._remote_cta_id = rank
         view.depth = self.depth
         view.phase_offset = self.phase_offset
@@ -117,6 +116,8 @@ class TMABar(MBarrier):
     def _emit_arrive_tx(self, bar, tx_count=None, remote=None, pred=None):
         if tx_count is None:
             self._emit_arrive(bar, remote, pred)
+        elif self._remote_cta_id is not None:
+            T.ptx.mbarrier.arrive.expect_tx(bar, tx_count, space="shared::cluster", pred=pred)
         elif remote is None:
             T.ptx.mbarrier.arrive.expect_tx(bar, tx_count)
         else:
