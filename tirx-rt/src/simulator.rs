@@ -136,7 +136,7 @@ impl Running {
                 say(format!(
                     "note: kernel `{kernel}` is still running on the simulator after {} s{at}\n  = help: a block is stopped at \
                      its step limit, with the loop that used it up; set a lower one with \
-                     `Device::new_simulator().step_limit(…)` or TIRX_SIM_STEP_LIMIT, and build `tirx-sim` with opt-level 3\n",
+                     `Device::new_simulator().step_limit(…)` or TIRX_SIM_STEP_LIMIT, and build `tirx-sim-machine` with optimization\n",
                     patience.as_secs()
                 ));
             }

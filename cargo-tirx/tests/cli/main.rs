@@ -507,7 +507,7 @@ fn a_new_crate_has_a_kernel_that_is_well() {
     assert_eq!(new.code, Some(0), "{}", new.err);
     let manifest = fs::read_to_string(folder.path("first-kernel/Cargo.toml")).unwrap();
     assert!(
-        manifest.contains("name = \"first-kernel\"") && manifest.contains("tirx-sim-machine]\nopt-level = 3")
+        manifest.contains("name = \"first-kernel\"") && manifest.contains("tirx-sim-machine]\nopt-level = 2")
     );
     let checked = folder.run(&["check", "--manifest", "first-kernel/kernels.toml"]);
     assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""));

@@ -78,7 +78,7 @@ fn a_new_crate_runs() {
     assert!(success && err.contains("created `first-kernel`"), "{err}");
     let written = fs::read_to_string(place.path("first-kernel/Cargo.toml")).unwrap();
     assert!(
-        written.contains("[profile.dev.package.tirx-sim-machine]\nopt-level = 3"),
+        written.contains("[profile.dev.package.tirx-sim-machine]\nopt-level = 2"),
         "{written}"
     );
     place.manifest("first-kernel", &written);

@@ -150,7 +150,7 @@ fn package(folder: &Path) {
          [dependencies]\nlibloading = \"0.8\"\ntirx-rt = {{ path = \"{root_text}/tirx-rt\" }}\n\
          [build-dependencies]\nbindgen = {{ version = \"0.72\", default-features = false, features = [\"runtime\"] }}\n\
          tirx-build = {{ path = \"{root_text}/tirx-build\" }}\n\
-         [profile.dev]\ndebug = \"line-tables-only\"\n[profile.dev.package.tirx-sim]\nopt-level = 2\n[workspace]\n"
+         [profile.dev]\ndebug = \"line-tables-only\"\n[profile.dev.package.tirx-sim-machine]\nopt-level = 2\n[workspace]\n"
     );
     fs::create_dir_all(folder.join("src")).unwrap();
     // Who has no CUDA toolkit takes the types of `cuda-runtime-sys` and links nothing.
