@@ -271,7 +271,13 @@ impl Analyzer {
                     // Bits that are set in a negative value bring it nearer to zero.
                     (true, false) if or => y.min.max(range.min + x.min),
                     (false, true) if or => x.min.max(range.min + y.min),
-                    (false, false) if or => x.min.max(y.min),
+                    // Of two negative values the greater counts; beside one that is not negative, zero for one, the other.
+                    (false, false) if or => match (x.max >= 0, y.max >= 0) {
+                        (true, true) => x.min.min(y.min),
+                        (true, false) => y.min,
+                        (false, true) => x.min,
+                        (false, false) => x.min.max(y.min),
+                    },
                     _ => return range,
                 };
                 ConstIntBound::new(least, most)

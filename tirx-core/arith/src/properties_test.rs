@@ -345,3 +345,38 @@ proptest! {
         }
     }
 }
+
+/// Bounds of bits of two values hold for every pair of values within small ranges, which end on both sides of zero.
+#[test]
+fn bounds_of_bits_hold_for_every_pair() {
+    const ENDS: [i128; 8] = [-9, -8, -5, -1, 0, 1, 6, 8];
+    let vars = Vars::new();
+    let [x, y] = [0, 1].map(|v| Expr::var(&vars.0[v]));
+    let ranges = || {
+        ENDS.iter().flat_map(|min| {
+            ENDS.iter()
+                .filter(move |max| min <= max)
+                .map(move |max| (*min, *max))
+        })
+    };
+    for op in [Op::BitwiseAnd, Op::BitwiseOr, Op::BitwiseXor] {
+        let expr = Expr::call(op, DType::INT32, vec![x.clone(), y.clone()]);
+        for (a, b) in ranges().flat_map(|a| ranges().map(move |b| (a, b))) {
+            let mut analyzer = Analyzer::new();
+            analyzer.set_bound(&vars.0[0], ConstIntBound::new(a.0, a.1));
+            analyzer.set_bound(&vars.0[1], ConstIntBound::new(b.0, b.1));
+            let bound = analyzer.const_int_bound(&expr);
+            for (i, j) in (a.0..=a.1).flat_map(|i| (b.0..=b.1).map(move |j| (i, j))) {
+                let value = match op {
+                    Op::BitwiseAnd => i & j,
+                    Op::BitwiseOr => i | j,
+                    _ => i ^ j,
+                };
+                assert!(
+                    bound.min <= value && value <= bound.max,
+                    "{op:?} of {i} and {j}: {value}, {bound:?}"
+                );
+            }
+        }
+    }
+}
