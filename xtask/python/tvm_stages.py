@@ -3,6 +3,8 @@
 JOBS.json is a list of {"id", "path", "entry", "constants", "arch", "stages"}. For each, OUT/ID holds `NN-Pass.py` for
 every pass where "stages" is set (host and device functions together after the last ones), `kernel.cu`, and `error.txt`
 with the message where TVM refuses the kernel. TVM is imported once and files are loaded once.
+
+Files import others of the folders in TIRX_KERNEL_FOLDERS. These come last: a kernel file may be named as a module of Python is.
 """
 
 import __future__
@@ -25,6 +27,8 @@ PRELUDE = (
     "from tvm.script import ir as I\nfrom tvm.script import tirx as T\n"
     "from tvm.script.tirx import tile as Tx\nfrom tvm.tirx.layout import *\n"
 )
+
+sys.path += [folder for folder in os.environ.get("TIRX_KERNEL_FOLDERS", "").split(os.pathsep) if folder]
 
 t = tirx.transform
 StringImm = tirx.StringImm if hasattr(tirx, "StringImm") else tvm.ir.StringImm

@@ -32,7 +32,7 @@ fn imported(root: &Path, module: &str) -> Option<ModuleText> {
     })
 }
 
-/// The folders in which Python finds the same files.
+/// The folders in which Python finds the same files, behind its own.
 pub(super) fn import_path(root: &Path) -> Result<std::ffi::OsString> {
     let folders = std::fs::read_dir(root.join("tests/kernels"))?;
     Ok(std::env::join_paths(

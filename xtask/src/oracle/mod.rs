@@ -160,7 +160,7 @@ pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {
     run(Command::new(&tvm)
         .arg(root.join("xtask/python/tvm_stages.py"))
         .args([&list, &out])
-        .env("PYTHONPATH", kernels::import_path(root)?))?;
+        .env("TIRX_KERNEL_FOLDERS", kernels::import_path(root)?))?;
 
     let mut failures = Vec::new();
     if wanted.ir

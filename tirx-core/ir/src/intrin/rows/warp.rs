@@ -8,7 +8,9 @@ use crate::intrin::{Effect::*, ResultRule};
 use crate::ir::DType;
 
 /// All lanes of the mask take part.
-const LANES: Traits = Traits::SYNC.of(Collective::Warp).synchronizes(Synchronizes::Lanes);
+const LANES: Traits = Traits::SYNC
+    .of(Collective::Warp)
+    .synchronizes(Synchronizes::Lanes);
 /// The result is another lane's value.
 const SHUFFLE: Traits = LANES.passes_on(1);
 pub(super) const OPERATION: Kind = Kind::Text(&["sum", "max", "min"]);
