@@ -1,6 +1,7 @@
 //! The names of the language as tools show them: what is below a path, signatures, descriptions.
 
 use tirx_core::intrin::Op;
+use tirx_core::intrin::mnemonic::{Lookup, lookup};
 use tirx_core::script::lang;
 
 /// A name of the language.
@@ -22,6 +23,16 @@ pub(crate) fn below(path: &str) -> Vec<String> {
 /// Whether a path has names below it.
 pub(crate) fn is_namespace(path: &str) -> bool {
     !lang::names(path).is_empty()
+}
+
+/// Whether words behind `T.ptx.` are an instruction of PTX, with or without more modifiers: `bar.sync`.
+pub(crate) fn is_mnemonic(words: &str) -> bool {
+    let mut words = words.split('.');
+    let family = words.next().and_then(Lookup::family);
+    let found = words.try_fold(family, |found, word| {
+        found.map(|f| f.token(&lookup::unescape(word)).ok())
+    });
+    found.flatten().is_some()
 }
 
 /// What is known of a name; `None` for one that the language does not have.

@@ -25,7 +25,7 @@ const KEYWORDS: &[&str] = &[
 ];
 
 /// `Open` has whatever is asked of it: mnemonics of PTX go on below every name, `T.ptx.ld.global_.acquire.gpu.b32`.
-const HEAD: &str = "# Written by `cargo tirx stubs`.\nfrom typing import Any\n\n\
+const HEAD: &str = "# Written by `cargo tirx stubs`.\nfrom typing import Any, overload\n\n\
 class Open(type):\n    def __getattr__(cls, name: str) -> Any: ...\n    def __getitem__(cls, item: Any) -> Any: ...\n\n";
 
 /// Functions that take more arguments than their descriptions list.
@@ -184,12 +184,14 @@ fn body(path: &str, depth: usize, text: &mut String) {
                 || is_short_type(name));
         let in_ptx = full.starts_with("T.ptx");
         let open = if in_ptx { "(metaclass=Open)" } else { "" };
+        // The same words may be a mnemonic, whose operands are others.
+        let mnemonic = full.strip_prefix("T.ptx.").is_some_and(language::is_mnemonic);
         if language::is_namespace(&full) {
             let called = called.map_or("*args: Any, **kwargs: Any".to_string(), typed);
-            let comma = if called.is_empty() { "" } else { ", " };
             let _ = writeln!(
                 text,
-                "{indent}class {name}{open}:\n{documentation}{indent}    def __new__(cls{comma}{called}) -> Any: ..."
+                "{indent}class {name}{open}:\n{documentation}{}",
+                made(&called, mnemonic, &indent)
             );
             body(&full, depth + 1, text);
         } else if is_type {
@@ -200,12 +202,8 @@ fn body(path: &str, depth: usize, text: &mut String) {
                 documentation.replace("    \"\"\"", "\"\"\"").trim_end()
             );
         } else if let (Some(signature), true) = (called, in_ptx) {
-            let typed = typed(signature);
-            let comma = if typed.is_empty() { "" } else { ", " };
-            let _ = writeln!(
-                text,
-                "{indent}class {name}{open}:\n{documentation}{indent}    def __new__(cls{comma}{typed}) -> Any: ..."
-            );
+            let made = made(&typed(signature), mnemonic, &indent);
+            let _ = writeln!(text, "{indent}class {name}{open}:\n{documentation}{made}");
         } else if let Some(signature) = called {
             let decorator = match depth {
                 0 => String::new(),
@@ -220,6 +218,19 @@ fn body(path: &str, depth: usize, text: &mut String) {
             let _ = writeln!(text, "{indent}{name}: Any");
         }
     }
+}
+
+/// What a name of `T.ptx` is called with: its parameters, and the operands of a mnemonic where it is one too.
+fn made(parameters: &str, mnemonic: bool, indent: &str) -> String {
+    let comma = if parameters.is_empty() { "" } else { ", " };
+    let own = format!("{indent}    def __new__(cls{comma}{parameters}) -> Any: ...");
+    if !mnemonic || parameters.starts_with("*args") {
+        return own;
+    }
+    format!(
+        "{indent}    @overload\n{own}\n{indent}    @overload\n{indent}    \
+         def __new__(cls, *operands: Any, pred: Any = ..., preserve_dst: Any = ...) -> Any: ..."
+    )
 }
 
 /// Whether a name is a dtype in short: `f32`, `u8`, `boolean`.
