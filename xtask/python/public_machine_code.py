@@ -79,13 +79,12 @@ def compiled_by_tvm(module):
     # The functions of DeepEP's kernels ask that package for a number of blocks.
     values |= {"num_sms": BLOCKS} if module.startswith("deepep/") else {}
     made = library.get_kernel(**values)
-    several = []
-    for part in made if isinstance(made, (list, tuple)) else [made]:
-        several += part.functions.values() if isinstance(part, tvm.IRModule) else [part]
+    several = made if isinstance(made, (list, tuple)) else [made]
     texts = {}
     for kernel in several:
         with tvm.target.Target({"kind": "cuda", "arch": ARCH}) as target:
-            executable = tvm.compile(tvm.IRModule({"main": kernel}), target=target, tir_pipeline="tirx")
+            whole = kernel if isinstance(kernel, tvm.IRModule) else tvm.IRModule({"main": kernel})
+            executable = tvm.compile(whole, target=target, tir_pipeline="tirx")
         name = kernel.attrs["global_symbol"] if len(several) > 1 else ""
         texts[name] = executable.mod.imports[0].inspect_source()
     return texts, values
