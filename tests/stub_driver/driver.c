@@ -10,6 +10,7 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, 
 
 /* What tests look at. */
 uint64_t stub_launches, stub_pool_allocations, stub_allocations, stub_synchronizations, stub_trims;
+int stub_devices = 1;
 int stub_fails; /* The result of the next launches. */
 uint32_t stub_attributes, stub_attribute_ids[16];
 uint32_t stub_attribute_values[16][4];
@@ -18,7 +19,7 @@ static int context;
 
 int cuInit(unsigned flags) { return flags == 0 ? SUCCESS : INVALID_VALUE; }
 int cuDriverGetVersion(int *version) { *version = 13000; return SUCCESS; }
-int cuDeviceGetCount(int *count) { *count = 1; return SUCCESS; }
+int cuDeviceGetCount(int *count) { *count = stub_devices; return SUCCESS; }
 int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return ordinal == 0 ? SUCCESS : INVALID_DEVICE; }
 int cuDeviceGetName(char *name, int length, int device) {
     (void)device;

@@ -111,6 +111,11 @@ impl Kept {
         }
     }
 
+    fn without_devices(&self) {
+        // SAFETY: as above.
+        unsafe { *self.place::<i32>("stub_devices") = 0 };
+    }
+
     fn fail_with(&self, result: i32) {
         // SAFETY: as above.
         unsafe { *self.place::<i32>("stub_fails") = result };
@@ -265,4 +270,47 @@ fn deterministic_launches_come_one_at_a_time() {
             (vec![], launches)
         );
     }
+}
+
+#[test]
+fn the_log_says_which_image_is_loaded_and_why_there_is_no_gpu() {
+    /// Keeps what is logged under the run time's name.
+    struct Lines(std::sync::Mutex<Vec<String>>);
+    impl log::Log for Lines {
+        fn enabled(&self, _: &log::Metadata) -> bool {
+            true
+        }
+        fn log(&self, record: &log::Record) {
+            if record.target() == "tirx" {
+                let line = format!("{} {}", record.level(), record.args());
+                self.0.lock().unwrap().push(line);
+            }
+        }
+        fn flush(&self) {}
+    }
+    static LINES: Lines = Lines(std::sync::Mutex::new(Vec::new()));
+    let name = "the_log_says_which_image_is_loaded_and_why_there_is_no_gpu";
+    if !has_machine_code() || !inside(name) {
+        return;
+    }
+    log::set_logger(&LINES).unwrap();
+    log::set_max_level(log::LevelFilter::Debug);
+    let kept = Kept::open();
+    let stream = Device::cuda(0).unwrap().new_stream().unwrap();
+    let a = Tensor::from_slice(&stream, &[1.0f32; 256], [256]).unwrap();
+    let mut b = Tensor::zeros(&stream, [256]).unwrap();
+    for _ in 0..2 {
+        kernels::scale(&stream, &a, &mut b).unwrap();
+    }
+    let loaded =
+        "DEBUG kernel `scale` is loaded on stub H100 (compute capability 9.0): machine code for sm_90a";
+    assert_eq!(*LINES.0.lock().unwrap(), [loaded], "once");
+    // A driver without GPUs.
+    LINES.0.lock().unwrap().clear();
+    kept.without_devices();
+    for _ in 0..2 {
+        assert!(Device::best().unwrap().is_simulator());
+    }
+    let why = "WARN kernels run on the simulator: no CUDA device 0: the driver sees 0 GPU(s)";
+    assert_eq!(*LINES.0.lock().unwrap(), [why], "once");
 }

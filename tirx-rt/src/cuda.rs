@@ -452,11 +452,10 @@ pub(crate) fn load(image: &'static KernelImage, context: &Arc<CudaContext>) -> R
     }
     log::debug!(
         target: "tirx",
-        "kernel `{}`: {} bytes for {} loaded on {} (compute capability {major}.{minor})",
+        "kernel `{}` is loaded on {} (compute capability {major}.{minor}): {}",
         image.name,
-        fatbin.len(),
-        image.targets.iter().copied().chain(image.ptx).collect::<Vec<_>>().join(", "),
-        context.name().unwrap_or_else(|_| "the device".to_string())
+        context.name().unwrap_or_else(|_| "the device".to_string()),
+        image.taken_on(major, minor)
     );
     // SAFETY: `aligned` holds a whole fat binary as nvcc wrote it and outlives the call, which copies it.
     let module = match unsafe { result::module::load_data(aligned.as_ptr().cast::<c_void>()) } {

@@ -56,6 +56,19 @@ impl KernelImage {
             && (self.targets.iter().any(|t| native_runs_on(t, major, minor))
                 || self.ptx.is_some_and(|p| ptx_runs_on(p, major, minor)))
     }
+
+    /// What the driver takes of the fat binary for a device on which it runs: the machine code for the nearest GPU, else PTX.
+    pub(crate) fn taken_on(&self, major: i32, minor: i32) -> String {
+        let native = self.targets.iter().filter(|t| native_runs_on(t, major, minor));
+        match native.max_by_key(|target| parse(target)) {
+            Some(target) => format!("machine code for {target}"),
+            None => format!(
+                "PTX for {}, which the driver compiles, because there is no machine code for this GPU among {}",
+                self.ptx.unwrap_or("no GPU"),
+                self.targets.join(", ")
+            ),
+        }
+    }
 }
 
 /// `(major, minor, suffix)` of a name such as `sm_90a` or `compute_90`.
@@ -141,6 +154,15 @@ mod tests {
         let portable = image(&["sm_90a", "sm_100a"], Some("compute_90"));
         assert!(portable.runs_on(12, 0) && portable.runs_on(10, 3) && !portable.runs_on(8, 9));
         assert!(image(&["sm_100f"], None).runs_on(10, 3));
+        assert_eq!(portable.taken_on(10, 0), "machine code for sm_100a");
+        assert_eq!(
+            image(&["sm_80", "sm_86"], None).taken_on(8, 9),
+            "machine code for sm_86"
+        );
+        assert_eq!(
+            portable.taken_on(10, 3),
+            "PTX for compute_90, which the driver compiles, because there is no machine code for this GPU among sm_90a, sm_100a"
+        );
         assert!(
             !KernelImage {
                 fatbin: None,
