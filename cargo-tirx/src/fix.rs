@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use tirx_build::compile::{FileImports, Loaded};
+use tirx_build::manifest::{Kernel, Manifest, Text};
 use tirx_core::diagnostic::{Level, Message};
 use tirx_core::ir::IRModule;
 use tirx_core::script::fix::{Attempt, Fixed, to_v27};
@@ -32,9 +33,16 @@ pub(crate) struct Fix {
     /// Prints the new text instead of writing it, even if some calls of 0.26 could not be rewritten.
     #[arg(long)]
     stdout: bool,
-    /// A compile-time value for comparing the IR before and after; needed only if no `# sim:` line gives it.
+    /// The kernel to compare before and after, or the function that makes it; may be repeated. Without it, the manifest's kernels of
+    /// the file and those with `# sim:` lines, or else every kernel in the file.
+    #[arg(long, value_name = "NAME")]
+    entry: Vec<String>,
+    /// A compile-time value for comparing the IR before and after; needed only if neither the manifest nor a `# sim:` line gives it.
     #[arg(short = 'D', value_name = "NAME=VALUE")]
     define: Vec<String>,
+    /// The manifest whose kernels are compared before and after, with their specializations [default: kernels.toml, if there is one].
+    #[arg(long, value_name = "FILE")]
+    manifest: Option<PathBuf>,
     /// The GPU's number of multiprocessors, for files that query it: 132 on an H100 SXM, 148 on a B200.
     #[arg(long, value_name = "COUNT")]
     multiprocessors: Option<u32>,
@@ -49,9 +57,10 @@ pub(crate) fn run(command: &Fix, _: &Output) -> Result<()> {
         let (name, value) = literal::assignment(text).map_err(bad)?;
         values.insert(name, literal::value(&value).map_err(bad)?);
     }
+    let manifest = manifest(command)?;
     let mut errors = Vec::new();
     for file in &command.files {
-        match fix_file(command, file, &values) {
+        match fix_file(command, file, &values, manifest.as_ref()) {
             Ok(()) => {}
             Err(Failure::User(messages)) => errors.extend(messages),
             Err(usage) => return Err(usage),
@@ -63,42 +72,150 @@ pub(crate) fn run(command: &Fix, _: &Output) -> Result<()> {
     }
 }
 
+/// The manifest, and the folder to which its paths are relative.
+fn manifest(command: &Fix) -> Result<Option<(PathBuf, Manifest)>> {
+    let default = Path::new("kernels.toml");
+    let path = match &command.manifest {
+        Some(path) => path,
+        None if default.is_file() => default,
+        None => return Ok(None),
+    };
+    let shown = path.to_string_lossy();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| user(format_args!("cannot read `{shown}`: {error}")))?;
+    let manifest = Manifest::parse(&shown, &text)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    Ok(Some((folder.to_path_buf(), manifest)))
+}
+
+/// A kernel to build, the one of the file if it has no name, with these values.
+type Build = (Option<String>, Values, Option<u32>);
+
+/// The manifest's kernels of a file.
+fn declared(file: &Path, manifest: Option<&(PathBuf, Manifest)>, loaded: &Loaded) -> Vec<Build> {
+    let Some((folder, manifest)) = manifest else {
+        return Vec::new();
+    };
+    let of_file = |kernel: &&Kernel| match &kernel.text {
+        Text::File(source) => is_same(&folder.join(source), file),
+        _ => false,
+    };
+    let named = |name: &String| loaded.file().entries().iter().any(|entry| entry.name == *name);
+    let mut builds = Vec::new();
+    for kernel in manifest.kernels.iter().filter(of_file) {
+        let own_name = || Some(kernel.name.clone()).filter(named);
+        let entry = kernel.entry.clone().or_else(own_name);
+        let mut values = kernel.specialize.clone();
+        if values.is_empty() {
+            values.push(Values::new());
+        }
+        let build = |values| (entry.clone(), values, kernel.multiprocessors);
+        builds.extend(values.into_iter().map(build));
+    }
+    builds
+}
+
+fn is_same(a: &Path, b: &Path) -> bool {
+    let found = |path: &Path| path.canonicalize().ok();
+    found(a).is_some() && found(a) == found(b)
+}
+
 /// A file, as its kernels are built for the comparison.
 struct Kernels<'a> {
     command: &'a Fix,
     file: &'a Path,
     shown: String,
-    /// What is built: each kernel with each list of values that is known for it.
-    builds: Vec<(String, Values)>,
+    /// Each kernel with each list of values that is known for it.
+    builds: Vec<Build>,
 }
 
 impl Kernels<'_> {
-    fn imports(&self, release: Option<Release>) -> FileImports {
+    fn imports(&self, release: Option<Release>, multiprocessors: Option<u32>) -> FileImports {
         imports(self.file)
-            .with_multiprocessors(self.command.multiprocessors)
+            .with_multiprocessors(self.command.multiprocessors.or(multiprocessors))
             .with_release(release)
     }
 
-    fn load(&self, text: &str, release: Option<Release>) -> Result<Loaded> {
-        Ok(Loaded::new(&self.shown, text, &self.imports(release))?)
+    fn load(&self, text: &str, release: Option<Release>, multiprocessors: Option<u32>) -> Result<Loaded> {
+        let imports = self.imports(release, multiprocessors);
+        Ok(Loaded::new(&self.shown, text, &imports)?)
     }
 
     /// The kernels of a text.
     fn modules(&self, attempt: &Attempt) -> Result<Vec<IRModule>> {
-        let loaded = self.load(attempt.text, attempt.release)?;
         let trials = attempt.trials.as_ref();
-        loaded.file().with_trials(trials, |_| {
-            let mut modules = Vec::new();
-            for (entry, values) in &self.builds {
-                let built = loaded.build_all(Some(entry), values)?;
-                modules.extend(built.into_iter().map(|built| built.module));
-            }
-            Ok(modules)
-        })
+        let mut modules = Vec::new();
+        // Kernels for GPUs of one size are built by one load of the file.
+        for builds in self.builds.chunk_by(|a, b| a.2 == b.2) {
+            let loaded = self.load(attempt.text, attempt.release, builds[0].2)?;
+            loaded.file().with_trials(trials, |_| {
+                for (entry, values, _) in builds {
+                    let built = loaded.build_all(entry.as_deref(), values)?;
+                    modules.extend(built.into_iter().map(|built| built.module));
+                }
+                Ok::<(), Failure>(())
+            })?;
+        }
+        Ok(modules)
     }
 }
 
-fn fix_file(command: &Fix, file: &Path, values: &Values) -> Result<()> {
+impl Kernels<'_> {
+    /// The kernels of the file that can be compared, with their values.
+    fn known(
+        &self,
+        text: &str,
+        values: &Values,
+        manifest: Option<&(PathBuf, Manifest)>,
+    ) -> Result<Vec<Build>> {
+        let loaded = self.load(text, None, None)?;
+        let entries = loaded.file().entries();
+        let of_entry = |entry: &Entry| -> Values {
+            let own = values.iter().filter(|(name, _)| entry.takes(name));
+            own.map(|(name, value)| (name.clone(), value.clone())).collect()
+        };
+        if !self.command.entry.is_empty() {
+            let build = |name: &String| {
+                let own = entries.iter().find(|entry| entry.name == *name);
+                let values = own.map_or_else(|| values.clone(), of_entry);
+                (Some(name.clone()), values, None)
+            };
+            return Ok(self.command.entry.iter().map(build).collect());
+        }
+        let mut builds = declared(self.file, manifest, &loaded);
+        let described = expressions::read_with(&self.shown, text, &self.imports(None, None));
+        let described = described.map_err(|error| user(format_args!("{}: {error}", self.shown)))?;
+        let known = !builds.is_empty();
+        for entry in entries {
+            let runs = described.iter().filter(|run| run.kernel == entry.name);
+            let mut all: Vec<Values> = runs.map(|run| run.values.clone()).collect();
+            if all.is_empty() {
+                let values = of_entry(entry);
+                if known && !is_complete(entry, &values) {
+                    continue;
+                }
+                all.push(values);
+            }
+            for values in all {
+                complete(entry, &values, &self.shown)?;
+                builds.push((Some(entry.name.clone()), values, None));
+            }
+        }
+        Ok(builds)
+    }
+}
+
+fn is_complete(entry: &Entry, values: &Values) -> bool {
+    let mut required = entry.constexprs.iter().filter(|p| p.required);
+    required.all(|p| values.contains_key(&p.name))
+}
+
+fn fix_file(
+    command: &Fix,
+    file: &Path,
+    values: &Values,
+    manifest: Option<&(PathBuf, Manifest)>,
+) -> Result<()> {
     let text = tirx_build::source::read(file)
         .map_err(|error| user(format_args!("cannot read `{}`: {error}", file.display())))?;
     let mut kernels = Kernels {
@@ -107,21 +224,7 @@ fn fix_file(command: &Fix, file: &Path, values: &Values) -> Result<()> {
         shown: file.to_string_lossy().into_owned(),
         builds: Vec::new(),
     };
-    let loaded = kernels.load(&text, None)?;
-    let described = expressions::read_with(&kernels.shown, &text, &kernels.imports(None));
-    let described = described.map_err(|error| user(format_args!("{}: {error}", kernels.shown)))?;
-    for entry in loaded.file().entries() {
-        let runs = described.iter().filter(|run| run.kernel == entry.name);
-        let mut known: Vec<Values> = runs.map(|run| run.values.clone()).collect();
-        if known.is_empty() {
-            let own = values.iter().filter(|(name, _)| entry.takes(name));
-            known.push(own.map(|(name, value)| (name.clone(), value.clone())).collect());
-        }
-        for values in known {
-            complete(entry, &values, &kernels.shown)?;
-            kernels.builds.push((entry.name.clone(), values));
-        }
-    }
+    kernels.builds = kernels.known(&text, values, manifest)?;
     let mut wrong = None;
     let mut build = |attempt: &Attempt| match kernels.modules(attempt) {
         Ok(modules) => Some(modules),
@@ -178,7 +281,10 @@ fn complete(entry: &Entry, values: &Values, shown: &str) -> Result<()> {
         "{shown}: the IR of `{}` before and after can be compared only with compile-time values",
         entry.name
     );
-    let help = format!("give {}", missing.join(" "));
+    let help = format!(
+        "give {}, name another kernel with --entry, or declare the file's kernels in `kernels.toml`",
+        missing.join(" ")
+    );
     Err(Failure::User(vec![message(&text).child(Level::Help, &help)]))
 }
 
@@ -212,6 +318,12 @@ fn summary(kernels: &Kernels<'_>, fixed: &Fixed) -> String {
         }
     }
     let (calls, builds) = (fixed.replaced.len(), kernels.builds.len());
+    let unreached: Vec<String> = fixed
+        .replaced
+        .iter()
+        .filter(|replaced| !replaced.compared)
+        .map(|replaced| replaced.line.to_string())
+        .collect();
     let _ = writeln!(
         text,
         "{}: {} in the language of 0.27; the IR of {} is the same",
@@ -219,5 +331,14 @@ fn summary(kernels: &Kernels<'_>, fixed: &Fixed) -> String {
         counted(calls, "call"),
         counted(builds, "build")
     );
+    if !unreached.is_empty() {
+        let _ = writeln!(
+            text,
+            "{}: not compared, since no build reaches them: line{} {}",
+            kernels.shown,
+            if unreached.len() == 1 { "" } else { "s" },
+            unreached.join(", ")
+        );
+    }
     text
 }

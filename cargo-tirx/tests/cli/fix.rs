@@ -85,3 +85,108 @@ fn a_file_with_a_call_that_stays_is_not_written() {
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
+
+/// A file whose kernel is made by a function, as in libraries: its values are in the manifest.
+#[test]
+fn kernels_are_compared_with_the_values_that_the_manifest_declares() {
+    let folder = Folder::new();
+    let text = r#"from tvm.script import tirx as T
+
+def get_kernel(n, scaled=False):
+    @T.prim_func
+    def power(A: T.Buffer((n,), "float32")):
+        T.device_entry()
+        bx = T.cta_id([1])
+        tx = T.thread_id([n])
+        scale: T.let = T.ptx.exp2(A[tx]) * T.float32(2)
+        if scaled:
+            A[tx] = T.ptx.rcp(scale)
+        else:
+            A[tx] = scale
+        if n > 64:
+            T.ptx.bar.sync(0, n)
+            T.ptx.griddepcontrol.wait()
+            A[tx] = A[tx] + T.ptx.exp2(scale)
+    return power
+"#;
+    fs::write(folder.path("old.py"), text).unwrap();
+    let outcome = folder.run(&["fix", "--tvm", "0.27", "old.py"]);
+    let help =
+        "give -D n=…, name another kernel with --entry, or declare the file's kernels in `kernels.toml`";
+    fails(&outcome, 1, &["the IR of `get_kernel` before and after", help]);
+    let manifest = "[defaults]\ntargets = [\"sm_90a\"]\n[[kernel]]\nname = \"k\"\nsource = \"old.py\"\nentry = \"get_kernel\"\n\
+                    specialize = [{ n = 32 }, { n = 64, scaled = true }]\n";
+    fs::write(folder.path("kernels.toml"), manifest).unwrap();
+    let written = folder.run(&["fix", "--tvm", "0.27", "old.py"]);
+    assert_eq!(written.code, Some(0), "{}", written.err);
+    let summary = "old.py: 3 calls in the language of 0.27; the IR of 2 builds is the same\n\
+                   old.py: not compared, since no build reaches them: line 17\n";
+    assert!(written.out.ends_with(summary), "{}", written.out);
+    let new = fs::read_to_string(folder.path("old.py")).unwrap();
+    for line in [
+        "        exp2_value: T.float32\n        T.ptx.ex2.approx.ftz.f32(exp2_value, A[tx])\n        scale: T.let = exp2_value * T.float32(2)\n",
+        "            T.ptx.rcp.approx.ftz.f32(A[tx], scale)\n",
+    ] {
+        assert!(new.contains(line), "{new}");
+    }
+    // One kernel by its name, with values of the command line.
+    fs::write(folder.path("old.py"), text).unwrap();
+    let one = folder.run(&[
+        "fix",
+        "--tvm",
+        "0.27",
+        "--entry",
+        "get_kernel",
+        "-D",
+        "n=128",
+        "old.py",
+    ]);
+    assert_eq!(one.code, Some(0), "{}", one.err);
+    assert!(
+        one.out
+            .contains("not compared, since no build reaches them: line 11"),
+        "{}",
+        one.out
+    );
+}
+
+/// What 0.26 gives as a value, converts itself or takes as a condition by any number.
+#[test]
+fn values_numbers_and_conditions_are_those_of_the_newer_release() {
+    let folder = Folder::new();
+    let text = r#"from tvm.script import tirx as T
+
+@T.prim_func
+def mixed(A: T.Buffer((32,), "float32"), D: T.Buffer((1,), "uint64")):
+    T.device_entry()
+    T.cluster_id([1])
+    rank = T.cta_id_in_cluster([2])
+    tx = T.thread_id([32])
+    bar = T.alloc_shared((1,), "uint64")
+    more: T.int32 = tx
+    pair: T.let = T.ptx.add_f32x2(D[0], D[0], dps=False)
+    total = T.ptx.fma_f32x2(pair, pair, D[0], ftz=True, dps=False)
+    D[0] = T.ptx.mul_f32x2(total, pair, rounding="rz", dps=False)
+    T.ptx.mbarrier.arrive(bar.ptr_to([0]), remote=rank ^ 1, pred=True)
+    T.ptx.mbarrier.arrive(bar.ptr_to([0]), remote=0, pred=tx == 0)
+    T.ptx.tcgen05.mma(0, D[0], D[0], 136314896, d_dtype="float32", a_dtype="float8_e4m3fn", b_dtype="float8_e4m3fn",
+                      use_a_tmem=False, cta_group=1, enable_input_d=more)
+    A[tx] = T.ptx.max_f32(A[tx], A[31 - tx], ftz=True)
+"#;
+    fs::write(folder.path("old.py"), text).unwrap();
+    let outcome = folder.run(&["fix", "--tvm", "0.27", "old.py"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    let new = fs::read_to_string(folder.path("old.py")).unwrap();
+    for part in [
+        "T.ptx.add.rn.f32x2(pair_value, D[0], D[0])",
+        "T.ptx.fma.rn.ftz.f32x2(",
+        "T.ptx.mul.rz.f32x2(D[0], total, pair)",
+        "T.uint32(rank ^ 1)",
+        "pred=tx == 0)",
+        "(T.uint32(0), T.uint64(D[0]), T.uint64(D[0]), 136314896, T.ptx.pred(more))",
+        "T.ptx.max.ftz.f32(A[tx], A[tx], A[31 - tx])",
+    ] {
+        assert!(new.contains(part), "{part}: {new}");
+    }
+    assert!(!new.contains("pred=True"), "{new}");
+}

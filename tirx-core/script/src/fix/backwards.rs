@@ -6,6 +6,7 @@
 
 use super::calls::{Argument, Literal, OldCall, StatementForm};
 use super::edit::Edit;
+use super::{normal, values};
 use crate::intrin::Op;
 use crate::intrin::cache_policy;
 use crate::intrin::mnemonic::lookup::Tokens;
@@ -44,6 +45,7 @@ pub(super) struct Alternatives {
 /// Whether a word of 0.26 is a token: dtypes have names of TVM beside those of PTX.
 fn is_word(word: &str, token: &str) -> bool {
     word == token
+        || normal::DTYPES.contains(&(word, token))
         || types::dtypes(token).iter().any(|dtype| dtype.to_string() == word) && {
             // `u32` and `b32` are registers of the same dtypes.
             let kind = match word.trim_end_matches(|c: char| c.is_ascii_digit()) {
@@ -58,7 +60,7 @@ fn is_word(word: &str, token: &str) -> bool {
 }
 
 /// The arguments of a row that a call gives, by name.
-type Given = Vec<(&'static str, Vec<Argument>)>;
+pub(super) type Given = Vec<(&'static str, Vec<Argument>)>;
 
 /// What may become of a call; `temporary` is the name of a variable for its value.
 pub(super) fn alternatives(call: &OldCall, temporary: &str) -> Alternatives {
@@ -85,6 +87,7 @@ pub(super) fn alternatives(call: &OldCall, temporary: &str) -> Alternatives {
         out.reason = "its arguments are not written one by one".into();
         return out;
     };
+    out.edits.extend(written(call, op, &given, temporary));
     if let Some((_, _, argument, value)) = special {
         set(&mut given, argument, Argument::of_literal(value.clone()));
     }
@@ -97,9 +100,11 @@ pub(super) fn alternatives(call: &OldCall, temporary: &str) -> Alternatives {
             let Some(line) = line.solved(row, &given) else {
                 continue;
             };
-            let stores = row
-                .result
-                .filter(|_| !given.iter().any(|(name, _)| *name == "dst"));
+            let is_given = |name: &str| given.iter().any(|(known, _)| *known == name);
+            let stores = match row.result {
+                Some(result) => Some(result).filter(|_| !is_given("dst")),
+                None => destination(row).filter(|_| !is_given(DESTINATION)),
+            };
             for edit in edits(call, &line, &given, stores, temporary, &mut out.reason) {
                 let Some(edit) = edit.after(&before, call) else {
                     continue;
@@ -109,6 +114,39 @@ pub(super) fn alternatives(call: &OldCall, temporary: &str) -> Alternatives {
                 }
             }
         }
+    }
+    out
+}
+
+/// The argument of packed sums and products that is left out where the call gives the value.
+const DESTINATION: &str = "d_addr";
+
+/// The operand that a call of 0.26 writes to, or gives as its value without a destination.
+fn destination(row: &RowCall) -> Option<&'static str> {
+    let (_, operand) = row.args.iter().find(|(name, _)| *name == DESTINATION)?;
+    Some(operand)
+}
+
+/// A call that gives a value, as the instruction that writes it.
+fn written(call: &OldCall, op: Op, given: &Given, temporary: &str) -> Vec<Edit> {
+    let Some(around) = &call.around else {
+        return Vec::new();
+    };
+    let into = |target: &str| values::written(op, given, target);
+    let mut out = Vec::new();
+    match &around.form {
+        StatementForm::Assign { target } => out.extend(into(target).map(|call| Edit::Statement(vec![call]))),
+        StatementForm::Declare { target, annotation } if !annotation.starts_with("T.let") => {
+            let declared = format!("{target}: {annotation}");
+            out.extend(into(target).map(|call| Edit::Statement(vec![declared, call])));
+        }
+        _ => {}
+    }
+    if around.bound.is_none() {
+        out.extend(into(temporary).map(|call| Edit::Value {
+            before: vec![format!("{temporary}: T.float32"), call],
+            value: temporary.into(),
+        }));
     }
     out
 }
@@ -216,6 +254,10 @@ struct Variant {
 /// The arguments as they are, or in another way that says the same where 0.27 has only that.
 fn variants(given: Given, temporary: &str) -> Vec<Variant> {
     let mut given = with_guard(with_policy(given));
+    // A predicate that holds.
+    given.retain(|(name, values)| {
+        *name != "pred" || !matches!(&values[..], [one] if one.literal == Some(Literal::Int(1)))
+    });
     let before = in_other_block(&mut given, temporary);
     let mut all = vec![given];
     all.extend(one_address(&all[0]));
@@ -243,7 +285,7 @@ fn with_guard(mut given: Given) -> Given {
     given
 }
 
-fn value_of<'a>(given: &'a Given, name: &str) -> Option<&'a Argument> {
+pub(super) fn value_of<'a>(given: &'a Given, name: &str) -> Option<&'a Argument> {
     let found = given.iter().find(|(known, _)| *known == name)?;
     found.1.first()
 }
@@ -327,6 +369,12 @@ fn one_address(given: &Given) -> Option<Given> {
 /// The arguments of a call by the names of the row's signature; `None` where they cannot be told apart.
 fn bound(op: Op, call: &OldCall) -> Option<Given> {
     let (params, rest) = lang::row_parameters(op);
+    let is_zero = |value: &Argument| value.literal == Some(Literal::Int(0));
+    let gives = call
+        .keywords
+        .iter()
+        .any(|(name, value)| name == "dps" && is_zero(value));
+    let params = params.filter(|(param, _)| !(gives && param.name == DESTINATION));
     let mut given: Given = Vec::new();
     let mut positional = call.positional.iter();
     for (param, default) in params.clone() {
@@ -512,7 +560,7 @@ impl Line {
                     let (key, value) = entry.rsplit_once(':').unwrap_or((entry, ""));
                     (key == token || key == "*").then_some(value)
                 });
-                value.is_some_and(|value| text.is_none_or(|text| text == value))
+                value.is_some_and(|value| text.is_none_or(|text| is_word(text, value)))
             });
         }
         if let Some((a, b)) = from.split_once('+') {
@@ -585,7 +633,7 @@ impl Line {
             .filter_map(|words| Some((self.legal(&words)?, words)));
         // 0.26 converts values, 0.27 wants the dtype of the instruction.
         let calls = legal.flat_map(|(tokens, words)| {
-            [false, true].map(|converts| self.call(&tokens, &words, given, result, converts))
+            Conversions::ALL.map(|converts| self.call(&tokens, &words, given, result, converts))
         });
         calls.flatten().take(MOST).collect()
     }
@@ -604,7 +652,7 @@ impl Line {
         words: &[String],
         given: &Given,
         result: Option<(&'static str, &str)>,
-        converts: bool,
+        converts: Conversions,
     ) -> Option<NewCall> {
         let mut arguments = Vec::new();
         for operand in &self.instruction.operands {
@@ -621,9 +669,12 @@ impl Line {
                 continue;
             };
             let register = operand.form == Form::Register && operand.ty != "ptr";
-            let dtype = (converts && register && operand.direction == Direction::Read)
+            let dtype = (converts != Conversions::None && register && operand.direction == Direction::Read)
                 .then(|| types::dtypes(operand.ty))
                 .and_then(|dtypes| (operand.ty.starts_with('u') && dtypes.len() == 1).then(|| dtypes[0]));
+            // So are addresses of tensor memory, which 0.26 takes as any integer.
+            let in_tensor_memory = converts != Conversions::None && operand.form == Form::Address("tmem");
+            let is_condition = converts == Conversions::AlsoPredicates && operand.ty == "pred";
             let count = operand.count.of(tokens);
             let values = match &values[..] {
                 [one] if register && count > 1 => one.consecutive(count).unwrap_or_else(|| values.clone()),
@@ -636,11 +687,13 @@ impl Line {
                 };
                 match (&value.element, number, dtype) {
                     (Some(element), ..) if register => element.clone(),
+                    _ if in_tensor_memory => format!("T.uint32({})", value.text),
                     (_, Some(number), _) if operand.ty == "pred" => match number {
                         0 => "False".into(),
                         _ => "True".into(),
                     },
                     (_, Some(number), _) => number.to_string(),
+                    (_, None, _) if is_condition => format!("T.ptx.pred({})", value.text),
                     (_, None, Some(dtype)) if value.literal.is_none() => format!("T.{dtype}({})", value.text),
                     _ => match operand.form {
                         // 1.0 is 1.
@@ -660,6 +713,24 @@ impl Line {
             tokens: tokens.clone(),
         })
     }
+}
+
+/// Which operands 0.26 converts itself and 0.27 wants in the instruction's dtype.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Conversions {
+    None,
+    /// Unsigned integers and addresses of tensor memory.
+    Numbers,
+    /// And numbers that stand for conditions.
+    AlsoPredicates,
+}
+
+impl Conversions {
+    const ALL: [Conversions; 3] = [
+        Conversions::None,
+        Conversions::Numbers,
+        Conversions::AlsoPredicates,
+    ];
 }
 
 /// A call of an instruction.

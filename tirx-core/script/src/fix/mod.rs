@@ -14,6 +14,7 @@ mod calls;
 mod edit;
 mod normal;
 mod trial;
+mod values;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -56,6 +57,8 @@ pub struct Replaced {
     pub before: String,
     /// What is there now.
     pub after: String,
+    /// Whether a kernel was built with it: code that no build reaches cannot be compared.
+    pub compared: bool,
 }
 
 /// A call that could not be replaced.
@@ -151,10 +154,11 @@ pub fn to_v27(
         let outcomes = tried.outcomes();
         for (call, outcome) in turn.iter().zip(&outcomes) {
             match outcome {
-                Outcome::Replaced(edit) => fixed.replaced.push(Replaced {
+                Outcome::Replaced(edit, compared) => fixed.replaced.push(Replaced {
                     line: line(call.call.start),
                     before: whole[call.call.clone()].to_string(),
                     after: edit.shown(),
+                    compared: *compared,
                 }),
                 Outcome::InBoth => {}
                 Outcome::Left(_) => {}
@@ -177,7 +181,7 @@ pub fn to_v27(
                 Outcome::Left(reason) => reason,
                 // Its name says which release it is of, but only in a file of that one.
                 Outcome::InBoth => String::new(),
-                Outcome::Replaced(_) => continue,
+                Outcome::Replaced(..) => continue,
             };
             left.push((
                 moved(call.call.start),
@@ -251,7 +255,8 @@ pub(crate) fn spelled(module: &tirx_python::ModModule, text: &str, function: Ran
 
 /// What becomes of a call.
 enum Outcome {
-    Replaced(Edit),
+    /// And whether both were evaluated.
+    Replaced(Edit, bool),
     /// The call is valid in 0.27 as it is.
     InBoth,
     /// It cannot be replaced, for this reason.
@@ -329,7 +334,7 @@ impl<'a> Tried<'a> {
         let edits = || {
             let calls = self.calls.iter().zip(outcomes);
             calls.filter_map(|(tried, outcome)| match outcome {
-                Outcome::Replaced(edit) => Some((tried.call, edit)),
+                Outcome::Replaced(edit, _) => Some((tried.call, edit)),
                 _ => None,
             })
         };
@@ -365,7 +370,9 @@ impl TriedCall<'_> {
         };
         match (chosen, self.edits.first()) {
             (Some(Edit::Call(new)), _) if *new == self.text[self.call.call.clone()] => Outcome::InBoth,
-            (Some(edit), _) => Outcome::Replaced(edit.clone()),
+            (Some(edit), _) => {
+                Outcome::Replaced(edit.clone(), !matches!(verdict, trial::Verdict::NotReached))
+            }
             (None, None) => Outcome::Left(self.reason.clone()),
             (None, Some(first)) => Outcome::Left(format!("it would not make the same IR: {}", first.shown())),
         }

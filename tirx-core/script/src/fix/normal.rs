@@ -11,10 +11,12 @@
 //! - An instruction under a predicate is a branch around it, which says in 0.27 that it is a predicate.
 //! - 0.26 takes any integer where 0.27 wants the instruction's dtype: conversions to unsigned integers are left out. So are
 //!   those of conditions to int32, which 0.27 makes of a condition that an instruction takes as a predicate.
-//! - Dtypes have names of TVM and of PTX.
+//! - A number that stands for a condition is compared with zero in 0.27.
+//! - Dtypes have names of TVM and of PTX, and the block's own shared memory is `shared` and `shared::cta`.
 
 use std::collections::BTreeSet;
 
+use super::values;
 use crate::intrin::Op;
 use crate::intrin::mnemonic::call::{InstructionCall, SINK};
 use crate::intrin::mnemonic::syntax::Direction;
@@ -42,7 +44,7 @@ pub(super) fn of_stmt(stmt: &Stmt, temporaries: &BTreeSet<String>) -> String {
 }
 
 /// The names of dtypes in 0.26 and those of PTX, which rows take as the same.
-const DTYPES: &[(&str, &str)] = &[
+pub(super) const DTYPES: &[(&str, &str)] = &[
     ("float16", "f16"),
     ("bfloat16", "bf16"),
     ("float32", "f32"),
@@ -92,6 +94,7 @@ fn comparable(printed: &str) -> String {
         }
         rest = &rest[c.len_utf8()..];
     }
+    out = out.replace("\"shared::cta\"", "\"shared\"");
     for (name, ptx) in DTYPES {
         out = out.replace(&format!("\"{ptx}\""), &format!("\"{name}\""));
     }
@@ -126,9 +129,19 @@ impl Mutator for Normal<'_> {
             ExprKind::Call { op, args } if IN_OTHER_BLOCKS.contains(op) => {
                 here(*op, args, &expr).unwrap_or(expr)
             }
+            ExprKind::Call { op, args } if takes_a_condition(*op) => {
+                let args = args.iter().map(number_of_condition).collect();
+                Expr::new(ExprKind::Call { op: *op, args }, expr.dtype, expr.span)
+            }
             ExprKind::Call { op, args } => match IN_PARTS.iter().find(|(known, _)| known == op) {
                 Some((_, address)) => with_one_address(*op, args, address, &expr).unwrap_or(expr),
-                None => expr,
+                None if expr.dtype.is_void() => expr,
+                None => {
+                    let value = values::as_instruction(*op, args, &expr);
+                    value
+                        .or_else(|| values::of_packed(*op, args, &expr))
+                        .unwrap_or(expr)
+                }
             },
             ExprKind::Cast(condition) if expr.dtype == DType::INT32 && condition.dtype == DType::BOOL => {
                 condition.clone()
@@ -140,15 +153,33 @@ impl Mutator for Normal<'_> {
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         let stmt = self.walk_stmt(stmt);
         match &stmt.kind {
-            StmtKind::Evaluate(call) => as_store(call).or_else(|| guarded(call)).unwrap_or(stmt),
+            StmtKind::Evaluate(call) => {
+                let stored = as_store(call).or_else(|| packed_as_store(call));
+                stored.or_else(|| guarded(call)).unwrap_or(stmt)
+            }
             StmtKind::Attr(Attr { key, body, .. }) if &**key == keys::PREDICATE => body.clone(),
             StmtKind::Seq(list) => Stmt::seq(self.without_temporaries(list.clone())),
+            StmtKind::If(condition, then, None) if condition.is_int(1) => then.clone(),
             StmtKind::While(condition, body) if condition.is_int(1) => match with_condition(body) {
                 Some((condition, body)) => Stmt::new(StmtKind::While(condition, body), stmt.span),
                 None => stmt,
             },
             _ => stmt,
         }
+    }
+}
+
+/// The products that take a condition, whether to add to what is there: 0.26 takes any number for it.
+fn takes_a_condition(op: Op) -> bool {
+    let name = op.row().script;
+    name.starts_with("ptx.tcgen05.mma") || name.starts_with("ptx.wgmma.mma_async")
+}
+
+/// `x` of `x != 0`.
+fn number_of_condition(arg: &Expr) -> Expr {
+    match &arg.kind {
+        ExprKind::Binary(BinOp::Ne, number, zero) if zero.is_int(0) => number.clone(),
+        _ => arg.clone(),
     }
 }
 
@@ -177,6 +208,11 @@ fn mapped(pointer: &Expr, rank: &Expr) -> Expr {
         rank.clone(),
     ];
     Expr::call(Op::PtxInstruction, DType::UINT32, args)
+}
+
+fn is_mapped(value: &Expr) -> bool {
+    matches!(&value.kind, ExprKind::Call { op: Op::PtxInstruction, args }
+        if args.first().is_some_and(|name| *name == Expr::string("mapa.shared::cluster.u32")))
 }
 
 /// An arrival at a barrier of another block, by the barrier's address there.
@@ -235,6 +271,26 @@ fn as_store(call: &Expr) -> Option<Stmt> {
     Some(Stmt::store(buffer, indices.clone(), value, call.span))
 }
 
+/// A sum or product of two numbers in one register that is written to a variable, as the assignment of its value.
+fn packed_as_store(call: &Expr) -> Option<Stmt> {
+    let ExprKind::Call { op, args } = &call.kind else {
+        return None;
+    };
+    let value = values::of_packed(*op, args, call)?;
+    let read = Operands::read(op.row(), args).ok()?;
+    let ExprKind::Call {
+        op: Op::AddressOf,
+        args: element,
+    } = &read.get("d_addr")?.kind
+    else {
+        return None;
+    };
+    let ExprKind::BufferLoad { buffer, indices, .. } = &element.first()?.kind else {
+        return None;
+    };
+    (buffer.dtype == value.dtype).then(|| Stmt::store(buffer, indices.clone(), value, call.span))
+}
+
 /// A call under a predicate, as a branch.
 fn guarded(call: &Expr) -> Option<Stmt> {
     let ExprKind::Call { op, args } = &call.kind else {
@@ -258,6 +314,9 @@ fn guarded(call: &Expr) -> Option<Stmt> {
             (_, []) => other,
             _ => return None,
         };
+    }
+    if guard.is_int(1) {
+        return Some(Stmt::evaluate(other.build().at(call.span)));
     }
     let holds = match guard.dtype.is_bool() {
         true => guard.clone(),
@@ -341,10 +400,14 @@ impl Normal<'_> {
                 }
                 _ => None,
             });
-            let (Some(value), Some(reader)) = (stored, list.get(at + 2)) else {
+            // Between them may be the variable that the reader writes.
+            let is_declared = |stmt: &Stmt| matches!(stmt.kind, StmtKind::AllocBuffer(..));
+            let next = (at + 2..list.len()).find(|next| !is_declared(&list[*next]));
+            let (Some(value), Some(next)) = (stored, next) else {
                 continue;
             };
-            if list[at + 3..].iter().any(|stmt| uses(stmt, &buffer) > 0) || uses(reader, &buffer) != 1 {
+            let reader = &list[next];
+            if list[next + 1..].iter().any(|stmt| uses(stmt, &buffer) > 0) || uses(reader, &buffer) != 1 {
                 continue;
             }
             let mut reading = Reading {
@@ -354,7 +417,7 @@ impl Normal<'_> {
             };
             let reader = reading.first(reader);
             if reading.done {
-                list[at + 2] = reader;
+                list[next] = reader;
                 list.drain(at..at + 2);
             }
         }
@@ -387,7 +450,13 @@ impl Reading<'_> {
     fn first(&mut self, stmt: &Stmt) -> Stmt {
         let kind = match &stmt.kind {
             StmtKind::If(condition, then, otherwise) => {
-                StmtKind::If(self.expr(condition), then.clone(), otherwise.clone())
+                let condition = self.expr(condition);
+                // An address that needs nothing but a computation may as well be computed in the branch.
+                let then = match !self.done && otherwise.is_none() && is_mapped(self.value) {
+                    true => self.first(then),
+                    false => then.clone(),
+                };
+                StmtKind::If(condition, then, otherwise.clone())
             }
             StmtKind::For(l) => {
                 let mut l = l.clone();
