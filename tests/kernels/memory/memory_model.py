@@ -372,6 +372,11 @@ def barrier_that_some_skip(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "
         T.cuda.cta_sync()
     B[tx] = S[127 - tx]
 
+# What is read behind it has not been written yet.
+# variant: barrier_of_the_first_warp of barrier_that_some_skip
+#   replace: "tx < 64" -> "tx < 32"
+#   fault: 32 of the block's 128 threads wait at a block barrier (cta_sync) within a branch that the others do not take
+
 
 # The wait is there, and no group.
 # sim: copies_without_group

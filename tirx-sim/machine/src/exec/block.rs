@@ -221,9 +221,10 @@ impl Block {
         self.warps.iter_mut().any(Warp::run_ahead) || self.wake_some(ctx)
     }
 
-    /// A race, where threads of the block wait at a barrier that others have skipped: that is the cause.
+    /// A race, or a read of what others have not written yet, where threads of the block wait at a barrier that others have
+    /// skipped: that is the cause.
     fn behind_parted_barrier(&self, ctx: &Context<'_>, fault: Fault) -> Fault {
-        if fault.kind != FaultKind::Race {
+        if !matches!(fault.kind, FaultKind::Race | FaultKind::Uninitialized) {
             return fault;
         }
         let parted = |s: &&Strand| {
