@@ -92,6 +92,8 @@
 //! binary. The texts and the image depend on nothing but the inputs: no path, no time. `TIRX_DUMP=dir` writes the IR
 //! after every pass, too.
 
+// On docs.rs, what a feature adds says so.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(missing_docs)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 #![deny(unsafe_code)]

@@ -20,6 +20,8 @@
 //! Layers, from safe to raw: the generated functions; [`Kernel::launch`] with pointers and a launch configuration;
 //! [`KernelImage`] with the bytes.
 
+// On docs.rs, what a feature adds says so.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(missing_docs)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 

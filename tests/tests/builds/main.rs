@@ -73,6 +73,9 @@ fn what_changes_and_comes_back_is_compiled_once() {
     assert_eq!(out, "42.0 true [\"sm_90a\"]\n", "{err}");
     assert_eq!(listing(&place, "steps"), before, "a build wrote into the package");
     read_only(&place, "steps", false);
+    // Clippy has Cargo run the build script again, which finds everything made.
+    let (success, _, err) = place.cargo("steps", &["clippy"]);
+    assert!(success && place.counted().0 == 0, "{err}");
 
     // Flags of nvcc, there and back.
     place.set("NVCC_APPEND_FLAGS", "--use_fast_math");

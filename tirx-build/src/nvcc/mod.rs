@@ -5,6 +5,7 @@
 //! contains no positions of the kernel file (unless `lineinfo` is set), so comments and formatting do not change the
 //! key.
 
+mod host_compiler;
 pub(crate) mod messages;
 mod options;
 mod parallel;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
+use super::host_compiler;
 use super::messages::FILE;
 use super::{Job, Unit, VARIABLES};
 use crate::environment::Environment;
@@ -97,6 +98,7 @@ impl<'a> Runner<'a> {
             .current_dir(folder)
             .args(&unit.arguments)
             .args(["-o", OUTPUT, FILE]);
+        host_compiler::prepare(&mut command, &self.variables);
         // Line tables also contain the current folder. This name of it is the same everywhere, and a profiler that is
         // started in the manifest's folder resolves it to the kernel file.
         if unit.arguments.iter().any(|argument| names_lines(argument)) && Path::new(HERE).is_dir() {
