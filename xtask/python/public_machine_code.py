@@ -79,13 +79,17 @@ def compiled_by_tvm(module):
     # The functions of DeepEP's kernels ask that package for a number of blocks.
     values |= {"num_sms": BLOCKS} if module.startswith("deepep/") else {}
     made = library.get_kernel(**values)
-    several = made if isinstance(made, (list, tuple)) else [made]
+    if isinstance(made, dict):
+        several = made
+    elif isinstance(made, (list, tuple)):
+        several = {kernel.attrs["global_symbol"]: kernel for kernel in made}
+    else:
+        several = {"": made}
     texts = {}
-    for kernel in several:
+    for name, kernel in several.items():
         with tvm.target.Target({"kind": "cuda", "arch": ARCH}) as target:
             whole = kernel if isinstance(kernel, tvm.IRModule) else tvm.IRModule({"main": kernel})
             executable = tvm.compile(whole, target=target, tir_pipeline="tirx")
-        name = kernel.attrs["global_symbol"] if len(several) > 1 else ""
         texts[name] = executable.mod.imports[0].inspect_source()
     return texts, values
 

@@ -19,6 +19,27 @@ def predicated(A: T.Buffer((64,), "uint32"), B: T.Buffer((64,), "uint32"), C: T.
     T.ptx.st.global_.b32(C.ptr_to([tx]), A[tx], pred=tx < 32)
 
 
+# sim: predicated_loads
+#   A: int32[128] = i * 3
+#   B: int32[64] = 0 -> i * 3 if i < 40 else -1
+#   C: int32[128] = 0 -> i * 3 if i // 2 % 2 == 0 else 9
+@T.prim_func
+def predicated_loads(A: T.Buffer((128,), "int32"), B: T.Buffer((64,), "int32"), C: T.Buffer((128,), "int32")):
+    T.device_entry()
+    T.cta_id([1])
+    tx = T.thread_id([64])
+    one = T.alloc_local((1,), "int32")
+    one[0] = -1
+    T.ptx.ld.global_.b32(one[0], A.ptr_to([tx]), pred=tx < 40, preserve_dst=True)
+    B[tx] = one[0]
+    two = T.alloc_local((2,), "int32")
+    two[0] = 9
+    two[1] = 9
+    T.ptx.ld.global_.v2.b32(two[0], two[1], A.ptr_to([tx * 2]), pred=tx % 2 == 0, preserve_dst=True)
+    C[tx * 2] = two[0]
+    C[tx * 2 + 1] = two[1]
+
+
 # sim: low_words
 #   A: uint64[64] = i * 4294967296 + 5
 #   B: uint64[64] = 0 -> i * 4294967296 + 5 + i

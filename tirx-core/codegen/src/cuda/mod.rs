@@ -18,6 +18,7 @@
 //! | `rows`, `asm` | operations that have a row, and the templates of their inline assembly |
 //! | `requirements` | which operations the GPU does not have |
 //! | `ptx_memory`, `ptx_convert`, `ptx_sync` | PTX with modifiers |
+//! | `predicates` | `pred=`: which branches are predicates of instructions |
 //! | `memory` | pointers, bit casts, atomics |
 //! | `threads` | shuffles, ranks, reductions |
 //! | `math` | which function computes what, by dtype |
@@ -46,6 +47,7 @@ mod math;
 mod memory;
 mod mnemonic;
 mod names;
+mod predicates;
 mod ptx_convert;
 mod ptx_memory;
 mod requirements;

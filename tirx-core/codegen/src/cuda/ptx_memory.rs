@@ -19,20 +19,32 @@ fn identifier(text: &str) -> String {
 }
 
 impl Emitter<'_, '_> {
-    /// A call of a load, a store or an atomic. A store or an atomic without result takes its predicate from `guard`.
+    /// A call of a load, a store or an atomic. A load, a store, and an atomic without result take their predicate from `guard`; a load
+    /// with one result whose predicate does not hold gives the last of `guard`'s values.
     pub(super) fn memory_instruction(
         &mut self,
         access: &MemoryInstruction<'_>,
-        guard: &mut Option<Expr>,
+        guard: &mut Option<Guard>,
     ) -> Result<Code> {
-        let takes = access.access != Access::Load && access.result.is_void();
-        let (instruction, args) = memory(access, guard.take_if(|_| takes));
+        let takes = |guard: &Guard| match access.access {
+            Access::Load if access.by_pointer => true,
+            Access::Load => guard.kept.is_some(),
+            Access::Store | Access::Update(_) => access.result.is_void(),
+        };
+        let (instruction, args) = memory(access, guard.take_if(|guard| takes(guard)));
         self.call_instruction(instruction, &args)
     }
 }
 
+/// The predicate of an instruction.
+pub(super) struct Guard {
+    pub(super) condition: Expr,
+    /// What the register that the instruction writes holds where the condition does not.
+    pub(super) kept: Option<Expr>,
+}
+
 /// The function of an instruction, and its arguments in the order of its parameters.
-fn memory(access: &MemoryInstruction<'_>, guard: Option<Expr>) -> (Instruction, Vec<Expr>) {
+fn memory(access: &MemoryInstruction<'_>, guard: Option<Guard>) -> (Instruction, Vec<Expr>) {
     let (element, lanes) = (access.element, access.lanes);
     let register = match access.result {
         d if d.is_void() => name_of(element.register),
@@ -85,9 +97,15 @@ fn memory(access: &MemoryInstruction<'_>, guard: Option<Expr>) -> (Instruction, 
     };
     let (outputs, operands, next) = match access.access {
         Access::Load => {
-            body.push_str(&format!("  {register} {};\n", each(&|i| format!("r{i}"))));
+            // Registers that a predicate may leave as they are begin with what they held.
+            let (first, sign) = match (&guard, pointers) {
+                (None, _) => (each(&|i| format!("r{i}")), "="),
+                (Some(_), 0) => ("r0 = kept".to_string(), "+"),
+                (Some(_), _) => (each(&|i| format!("r{i} = {}", place(i))), "+"),
+            };
+            body.push_str(&format!("  {register} {first};\n"));
             (
-                each(&|i| format!("\"={letter}\"(r{i})")),
+                each(&|i| format!("\"{sign}{letter}\"(r{i})")),
                 format!("{}, [%{lanes}]", braced(0)),
                 lanes + 1,
             )
@@ -128,7 +146,14 @@ fn memory(access: &MemoryInstruction<'_>, guard: Option<Expr>) -> (Instruction, 
         let at = next + usize::from(access.policy.is_some());
         text = asm::under_guard("", &instruction, at);
         params.push(format!("int {}", asm::GUARD));
-        arguments.push(guard);
+        arguments.push(guard.condition);
+        if let Some(kept) = guard
+            .kept
+            .filter(|_| access.access == Access::Load && pointers == 0)
+        {
+            params.push(format!("{register} kept"));
+            arguments.push(kept);
+        }
         inputs.push_str(&format!(", \"r\"({})", asm::GUARD));
         name.push_str("_if");
     }

@@ -10,8 +10,6 @@ use super::emitter::{Emitter, Pointer};
 use super::helpers::{Header, Helper};
 use crate::arith::{ConstIntBound, fold};
 use crate::diagnostic::{Diagnostic, Result, error};
-use crate::intrin::memory::MemoryInstruction;
-use crate::intrin::row::Form;
 use crate::intrin::{Effect, Op};
 use crate::ir::{
     Assert, Attr, AttrNode, AttrValue, BinOp, Buffer, BufferStore, Expr, ExprKind, ForKind, ForLoop, IterVar,
@@ -292,39 +290,6 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// A branch that stands for a predicate: one call of an instruction that takes it. False where it must stay a branch, also
-    /// because an operand reads memory, maybe beyond its end where the predicate does not hold.
-    fn predicated(&mut self, body: &Stmt) -> Result<bool> {
-        let StmtKind::If(condition, then, None) = &body.kind else {
-            return Ok(false);
-        };
-        let StmtKind::Evaluate(e) = &then.kind else {
-            return Ok(false);
-        };
-        let ExprKind::Call { op, args } = &e.kind else {
-            return Ok(false);
-        };
-        if condition.as_int().is_some() || !args.iter().all(may_be_computed) {
-            return Ok(false);
-        }
-        let before = self.out.len();
-        let mut guard = Some(condition.clone());
-        let code = match op.row().cuda.form {
-            Form::Ptx(_) | Form::StatePtx(_) => self.row(e, op.row(), args, &mut guard)?,
-            Form::Special => match MemoryInstruction::of(*op, args) {
-                Ok(Some(access)) => self.memory_instruction(&access, &mut guard)?,
-                _ => return Ok(false),
-            },
-            _ => return Ok(false),
-        };
-        if guard.is_some() {
-            self.out.truncate(before);
-            return Ok(false);
-        }
-        self.line(&format!("{};", code.text));
-        Ok(true)
-    }
-
     fn attribute(&mut self, node: &AttrNode, key: &str, value: &Expr, span: Span) -> Result<()> {
         match (key, node) {
             (keys::THREAD_EXTENT, AttrNode::IterVar(iv)) => self.hardware_index(iv, span),
@@ -422,7 +387,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Whether a buffer is one private element whose address is not taken: a register.
-    fn is_register(&self, buffer: &Buffer) -> bool {
+    pub(super) fn is_register(&self, buffer: &Buffer) -> bool {
         let use_ = self.facts.pointers.get(&buffer.data);
         matches!(buffer.scope(), "local" | "")
             && buffer.const_size() == Some(1)
@@ -431,7 +396,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Whether a register is read, or its value has a side effect.
-    fn is_needed(&self, buffer: &Buffer) -> bool {
+    pub(super) fn is_needed(&self, buffer: &Buffer) -> bool {
         let use_ = self.facts.pointers.get(&buffer.data);
         use_.is_some_and(|u| u.read || u.kept)
     }
@@ -589,26 +554,5 @@ fn pragma(key: &str, value: &AttrValue) -> Option<String> {
         "disable_unroll" if value.as_int() != Some(0) => Some("#pragma unroll 1".into()),
         "pragma_unroll_factor" => Some(format!("#pragma unroll {}", value.as_int().filter(|n| *n > 0)?)),
         _ => None,
-    }
-}
-
-/// Whether an operand of an instruction may be computed where the instruction's predicate does not hold: it has no effect, and reads
-/// nothing but registers.
-fn may_be_computed(e: &Expr) -> bool {
-    match &e.kind {
-        ExprKind::Call {
-            op: Op::AddressOf,
-            args,
-        } => args.iter().all(|place| match &place.kind {
-            ExprKind::BufferLoad { indices, .. } => indices.iter().all(may_be_computed),
-            _ => may_be_computed(place),
-        }),
-        ExprKind::BufferLoad {
-            buffer,
-            indices,
-            predicate: None,
-        } => matches!(buffer.scope(), "local" | "") && indices.iter().all(|index| index.as_int().is_some()),
-        ExprKind::Call { op, .. } if op.effect() > Effect::Pure => false,
-        _ => e.operands().all(may_be_computed),
     }
 }
