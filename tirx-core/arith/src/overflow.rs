@@ -168,7 +168,7 @@ impl Analyzer {
         let constant = || is_near_the_edge(sum.base, range) && self.sum_stays_within(&sum);
         let reaches = |t: &Term| t.is_atom() && self.reaches_the_edge(&t.index, range);
         let summands = sum.len() + usize::from(sum.base != 0);
-        if !constant() && !(summands > 1 && sum.terms.iter().any(reaches)) {
+        if !(constant() || summands > 1 && sum.terms.iter().any(reaches)) {
             return sum;
         }
         let total = self.bound_of_sum(&sum).add(self.bound_of_sum(other));
