@@ -14,8 +14,9 @@
 //! ```
 //!
 //! Nothing CUDA is needed to build; at run time the NVIDIA driver is opened where there is one. With the feature
-//! `simulator` (default) every kernel also runs on the CPU. With the feature `half` (default) [`f16`] and [`bf16`] are those of
-//! the crate of that name, as candle, burn and cudarc use them; without it types of this crate, and a shorter clean build.
+//! `simulator` (default) every kernel also runs on the CPU. With the feature `half` (default) [`f16`](struct@f16) and
+//! [`bf16`](struct@bf16) are those of the crate of that name, as candle, burn and cudarc use them; without it types of this
+//! crate, and a shorter clean build.
 //!
 //! Layers, from safe to raw: the generated functions; [`Kernel::launch`] with pointers and a launch configuration;
 //! [`KernelImage`] with the bytes.

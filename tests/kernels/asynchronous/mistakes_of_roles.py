@@ -147,7 +147,7 @@ def gather(A: T.Buffer((4,), "float32"), B: T.Buffer((1,), "float32")):
 # The barrier is initialized after others may have arrived.
 # variant: gather_before_initialization of gather
 #   replace: "T.cuda.cluster_sync()" -> "T.cuda.cta_sync()"
-#   fault: uses the mbarrier `all_here[0]`, which thread (0, 0, 0) of block (0, 0, 0) wrote, and no cluster barrier orders the two
+#   fault: whose block may not have started: no barrier of the cluster
 
 # The first block goes on when three have arrived.
 # variant: gather_of_three of gather

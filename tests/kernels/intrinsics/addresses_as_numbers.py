@@ -46,3 +46,9 @@ def of_the_other_block(B: T.Buffer((64,), "uint32")):
     T.ptx.st.shared__cluster.b32(there, T.cast(bx * 32 + tx + 5, "uint32"))
     T.cuda.cluster_sync()
     B[bx * 32 + tx] = S[tx]
+
+
+# The other block's shared memory exists from its start on.
+# variant: of_a_block_that_may_not_run of of_the_other_block
+#   replace: "tx * 4, \"uint32\")\n    T.cuda.cluster_sync()" -> "tx * 4, \"uint32\")"
+#   fault: whose block may not have started: no barrier of the cluster

@@ -4,7 +4,7 @@
 //! runs on the host. A private function that has no launch of its own and that another function calls is code of the
 //! GPU alone. (TVM 0.26 requires an attribute on such a function and fails without it.)
 //!
-//! What a kernel asks of its target is answered here too: see [`target_choices`].
+//! What a kernel asks of its target is answered here too: see `target_choices`.
 
 use crate::ir::abi::keys;
 use rustc_hash::FxHashSet;

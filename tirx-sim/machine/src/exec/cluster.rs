@@ -81,7 +81,8 @@ impl<'a> Peers<'a> {
 }
 
 impl Machine<'_, '_> {
-    /// Whether a rank is this block's own; an error where no such block exists or still runs.
+    /// Whether a rank is this block's own; an error where no such block exists or still runs, or where nothing says that it has
+    /// started.
     pub(super) fn peer(&mut self, access: &Access, lane: u32, rank: u32, verb: &str) -> Check<bool> {
         if rank as usize == self.peers.rank {
             return Ok(true);
@@ -95,9 +96,29 @@ impl Machine<'_, '_> {
             Some(block) if block.done() => format!(
                 "{verb} `{name}` in the shared memory of rank {rank} of the cluster, whose block has ended"
             ),
-            Some(_) => return Ok(false),
+            Some(block) => {
+                let number = block.shared.order.block;
+                return match self.has_started(number, lane) {
+                    true => Ok(false),
+                    false => {
+                        let message = format!(
+                            "{verb} `{name}` in the shared memory of rank {rank} of the cluster, whose block may not have started: \
+                             no barrier of the cluster (`T.cuda.cluster_sync()`) stands before"
+                        );
+                        Err(Trap::new(FaultKind::Race, lane, message))
+                    }
+                };
+            }
         };
         Err(Trap::new(FaultKind::OutOfBounds, lane, message))
+    }
+
+    /// Whether a lane is ordered behind anything that a block of its cluster has done: its shared memory exists from its start on. A
+    /// barrier of the cluster says so even where it is relaxed.
+    fn has_started(&self, block: u32, lane: u32) -> bool {
+        let order = &self.shared.order;
+        let met = self.shared.cluster_met.iter();
+        order.knows_of(block, self.id, lane) || met.map(|met| &met.all).any(|met| met.knows_of(block))
     }
 
     /// The error of a finding in another block's shared memory.

@@ -195,6 +195,11 @@ impl Clock {
         }
     }
 
+    /// Whether anything is known of a block.
+    pub(crate) fn knows_of(&self, block: u32) -> bool {
+        self.block(block).is_some()
+    }
+
     /// The first segment of a block's warp that is not known of some lane.
     pub(crate) fn floors(&self, block: u32) -> Option<&[u32; WARPS]> {
         self.block(block).map(|b| &b.floor)

@@ -315,6 +315,13 @@ impl Order {
         self.fine && self.known(warp, lane).all.unknown(mark.of(lanes)) == 0
     }
 
+    /// Whether a lane is ordered behind anything of another block, be it its reads alone; true where no order is kept.
+    pub(crate) fn knows_of(&self, block: u32, warp: usize, lane: u32) -> bool {
+        let known = self.known(warp, lane);
+        let clocks = [&known.all, &known.over, &known.met, &known.told];
+        !self.fine || clocks.iter().any(|clock| clock.knows_of(block))
+    }
+
     /// Whether a read is over before what a lane writes next.
     pub(crate) fn over(&self, mark: Mark, warp: usize, lane: u32) -> bool {
         self.ordered(mark, warp, lane) || self.known(warp, lane).over.unknown(mark) == 0
