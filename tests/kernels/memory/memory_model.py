@@ -488,3 +488,26 @@ def flag_of_a_block(A: T.Buffer((32,), "int32"), D: T.Buffer((32,), "int32"), F:
 # variant: flag_written_plainly of flag_of_a_block
 #   replace: 'T.ptx.st_release(F.ptr_to([0]), T.uint32(1), ptx_type="u32", scope="gpu")' -> 'F[0] = T.uint32(1)'
 #   fault: of block (0, 0, 0) wrote, and nothing orders the two blocks
+
+
+@T.inline
+def meet():
+    T.cuda.cta_sync()
+
+
+# The warp that skips the barrier may come first to what is behind it.
+# sim: barrier_that_the_first_warp_skips
+#   A: int8[96] = i
+#   B: int8[96] = 0
+#   fault: 64 of the block's 96 threads wait at a block barrier (cta_sync) within a branch that the others do not take
+#   seeds: 4
+@T.prim_func
+def barrier_that_the_first_warp_skips(A: T.Buffer((96,), "int8"), B: T.Buffer((96,), "int8")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([96])
+    S = T.alloc_shared((96,), "int8")
+    S[tx] = A[tx]
+    if A[tx] > 31:
+        meet()
+    B[tx] = S[95 - tx]

@@ -359,9 +359,18 @@ impl Compiler<'_> {
 
     fn branch(&mut self, condition: &Expr, then: &Stmt, otherwise: Option<&Stmt>) -> Result<()> {
         let outside = self.parted;
-        self.parted |= self.scan.parts_threads(condition);
+        let parts = self.scan.parts_threads(condition);
+        self.parted |= parts;
+        let before = self.code.parted_barriers.len();
         let result = self.sides(condition, then, otherwise);
         self.parted = outside;
+        if parts {
+            let end = self.code.insts.len();
+            let within = &mut self.code.parted_barriers[before..];
+            within
+                .iter_mut()
+                .for_each(|barrier| barrier.end = barrier.end.min(end));
+        }
         result
     }
 

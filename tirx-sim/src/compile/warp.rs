@@ -9,7 +9,7 @@ use super::call::Call;
 use super::registers::Val;
 use tirx_sim_machine::alu::Bin;
 use tirx_sim_machine::bytecode::{
-    Ballot, Inst, Operand, R, Scope, Shuffle, ShuffleMode, Special, Vote, WHOLE_BLOCK,
+    Ballot, Inst, Operand, PartedBarrier, R, Scope, Shuffle, ShuffleMode, Special, Vote, WHOLE_BLOCK,
 };
 use tirx_sim_machine::numeric::Kind;
 
@@ -133,7 +133,10 @@ impl Compiler<'_> {
     /// Registers the next block barrier as one that some threads may not reach.
     pub(super) fn note_barrier(&mut self) {
         if self.parted {
-            self.code.parted_barriers.push(self.code.insts.len());
+            let pc = self.code.insts.len();
+            self.code
+                .parted_barriers
+                .push(PartedBarrier { pc, end: usize::MAX });
         }
     }
 

@@ -46,13 +46,22 @@ pub enum DebugHome {
     Shared(u16),
 }
 
+/// A block barrier within a branch that some threads may not take.
+#[derive(Clone, Copy, Debug)]
+pub struct PartedBarrier {
+    /// The barrier's instruction.
+    pub pc: usize,
+    /// The first instruction behind the branch.
+    pub end: usize,
+}
+
 /// Code and tables of one device function.
 #[derive(Clone, Debug, Default)]
 pub struct Code {
     /// The names of the kernel with the places of their values.
     pub names: Vec<DebugName>,
     /// Block barriers within branches that some threads may not take.
-    pub parted_barriers: Vec<usize>,
+    pub parted_barriers: Vec<PartedBarrier>,
     pub name: String,
     pub insts: Vec<Inst>,
     /// For each instruction an index into `locations`.
@@ -164,6 +173,11 @@ impl Code {
                         | Inst::CallStandIn { .. }
                 )
             });
+    }
+
+    /// The block barrier at an instruction, if some threads may not come to it.
+    pub fn parted_barrier(&self, pc: usize) -> Option<&PartedBarrier> {
+        self.parted_barriers.iter().find(|barrier| barrier.pc == pc)
     }
 
     pub fn location(&self, pc: usize) -> Option<FaultLocation> {

@@ -27,7 +27,7 @@ pub use asynchronous::{
     AsyncInst, BulkInst, Class, Direction, MbarrierInst, MbarrierWhat, PENDING_BITS, RemoteInst, RemoteScope,
     SignalInst, StoreInst, TileInst,
 };
-pub use code::{Code, DebugHome, DebugName, Special};
+pub use code::{Code, DebugHome, DebugName, PartedBarrier, Special};
 pub use lanes::{Exact, ExactInst, ExternCall, Print, Shuffle, ShuffleMode};
 pub use memory::{
     Access, AtomicInst, AtomicOp, BYTE, LocalArray, Region, RegisterArray, Scope, SharedArray, Strong,

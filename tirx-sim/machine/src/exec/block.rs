@@ -185,9 +185,10 @@ impl Block {
             let mut progress = false;
             let warps = self.warps.len();
             for id in ctx.warps_in_turn(&mut self.shared, warps) {
-                progress |= self
-                    .run_warp(ctx, id, &mut peers)
-                    .map_err(|fault| self.behind_parted_barrier(ctx, fault))?;
+                match self.run_warp(ctx, id, &mut peers) {
+                    Ok(went_on) => progress |= went_on,
+                    Err((pc, fault)) => return Err(self.behind_parted_barrier(ctx, &mut peers, pc, fault)),
+                }
             }
             progress |= self.release(ctx)?;
             self.shared.engine.tick();
@@ -221,16 +222,29 @@ impl Block {
         self.warps.iter_mut().any(Warp::run_ahead) || self.wake_some(ctx)
     }
 
-    /// A race, or a read of what others have not written yet, where threads of the block wait at a barrier that others have
-    /// skipped: that is the cause.
-    fn behind_parted_barrier(&self, ctx: &Context<'_>, fault: Fault) -> Fault {
-        if !matches!(fault.kind, FaultKind::Race | FaultKind::Uninitialized) {
+    /// A race, or a read of what others have not written yet, where threads of the block wait at a barrier that the thread at
+    /// `fault_pc` has skipped: that is the cause.
+    fn behind_parted_barrier(
+        &mut self,
+        ctx: &Context<'_>,
+        peers: &mut Peers<'_>,
+        fault_pc: usize,
+        fault: Fault,
+    ) -> Fault {
+        let skipped = |pc: usize| {
+            let barrier = ctx.code.parted_barrier(pc.saturating_sub(1));
+            barrier.is_some_and(|b| b.end <= fault_pc)
+        };
+        let caused = matches!(fault.kind, FaultKind::Race | FaultKind::Uninitialized);
+        if !caused || !ctx.code.parted_barriers.iter().any(|b| skipped(b.pc + 1)) {
             return fault;
         }
-        let parted = |s: &&Strand| {
-            let pc = s.pc.saturating_sub(1);
-            matches!(s.status, Status::Barrier(_)) && ctx.code.parted_barriers.contains(&pc)
-        };
+        let alive = self.alive();
+        // The others may not have come there yet. The run ends with this fault or that of the barrier: their own are none.
+        for id in 0..self.warps.len() {
+            let _later = self.run_warp(ctx, id, peers);
+        }
+        let parted = |s: &&Strand| matches!(s.status, Status::Barrier(_)) && skipped(s.pc);
         let mut warps = self.warps.iter().enumerate();
         let Some((warp, strand)) = warps.find_map(|(id, w)| Some((id, w.strands.iter().find(parted)?)))
         else {
@@ -243,18 +257,10 @@ impl Block {
             .flat_map(|w| &w.strands)
             .filter(|s| s.pc == strand.pc);
         let waiting: u32 = waiting.map(|s| s.mask.count_ones()).sum();
-        let (barrier, race) = (ctx.code.location(pc), fault.location.clone());
-        let behind = match (&barrier, &race) {
-            (Some(barrier), Some(race)) => barrier.file == race.file && barrier.bytes.0 < race.bytes.0,
-            _ => false,
-        };
-        if !behind {
-            return fault;
-        }
         let message = format!(
             "{waiting} of the block's {} threads wait at a block barrier (cta_sync) within a branch that the others do not take: \
              all of them must come to it",
-            self.alive()
+            alive
         );
         let mut trap = Trap::new(
             FaultKind::BarrierDivergence,
@@ -265,7 +271,7 @@ impl Block {
         let mut report = (*super::fault(ctx, &self.shared, warp, pc, *trap)).clone();
         report.notes.push(FaultNote {
             message: format!("behind it {}", fault.message),
-            location: race,
+            location: fault.location.clone(),
         });
         report.into()
     }
@@ -281,8 +287,14 @@ impl Block {
         Ok(())
     }
 
-    /// Runs each ready strand of a warp until it waits or yields. Gives whether anything made progress.
-    fn run_warp(&mut self, ctx: &Context<'_>, id: usize, peers: &mut Peers<'_>) -> Result<bool, Fault> {
+    /// Runs each ready strand of a warp until it waits or yields. Gives whether anything made progress; where a
+    /// thread is at fault, the instruction with it.
+    fn run_warp(
+        &mut self,
+        ctx: &Context<'_>,
+        id: usize,
+        peers: &mut Peers<'_>,
+    ) -> Result<bool, (usize, Fault)> {
         let mut progress = false;
         let shared = &mut self.shared;
         let warp = &mut self.warps[id];
@@ -306,7 +318,7 @@ impl Block {
             };
             let stop = match machine.run(&mut strand) {
                 Ok(stop) => stop,
-                Err(trap) => return Err(fault(ctx, shared, id, strand.pc, *trap)),
+                Err(trap) => return Err((strand.pc, fault(ctx, shared, id, strand.pc, *trap))),
             };
             if shared.recorded {
                 shared.ran(warp, id, began);
@@ -319,7 +331,8 @@ impl Block {
                         shared.at_barrier += strand.mask.count_ones();
                         let lane = strand.mask.trailing_zeros() & 31;
                         if let Some(trap) = named::mixed_with_0(shared, id, lane) {
-                            return Err(fault(ctx, shared, id, strand.pc.saturating_sub(1), *trap));
+                            let pc = strand.pc.saturating_sub(1);
+                            return Err((pc, fault(ctx, shared, id, pc, *trap)));
                         }
                     }
                     strand.status = status;
@@ -353,7 +366,7 @@ impl Block {
                 };
                 match machine.meet_in_warp() {
                     Ok(met) => progress |= met,
-                    Err((pc, trap)) => return Err(fault(ctx, shared, id, pc, *trap)),
+                    Err((pc, trap)) => return Err((pc, fault(ctx, shared, id, pc, *trap))),
                 }
             }
         }

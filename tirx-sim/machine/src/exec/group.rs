@@ -151,7 +151,7 @@ impl Group {
         // Threads that wait at an instruction are more informative than threads that spin in a loop.
         let parted = waiting
             .iter()
-            .find(|w| w.barrier && ctx.code.parted_barriers.contains(&w.pc));
+            .find(|w| w.barrier && ctx.code.parted_barrier(w.pc).is_some());
         let main = parted.or(waiting.iter().find(|w| !w.spins)).or(waiting.first());
         let (pc, first) = main.map_or((0, 0), |w| (w.pc, w.first));
         let says = |w: &Waiting| match (w.threads, w.what.split_once(' ')) {
