@@ -49,6 +49,16 @@ def wrong_count(A: T.Buffer((32,), "float32")):
 
 
 @T.prim_func
+def wrong_count_of_registers(A: T.Buffer((32,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((256,), "float16")
+    r = T.alloc_local((4,), "uint32")
+    T.ptx["ldmatrix.sync.aligned.m8n8.x4.shared.b16"](r[0], S.ptr_to([tx * 8]))
+
+
+@T.prim_func
 def no_variable(A: T.Buffer((32,), "float32")):
     T.device_entry()
     bx = T.cta_id([1])

@@ -18,7 +18,7 @@
 mod convert;
 mod fold;
 
-pub use convert::{cast, constant, float_constant, literal, max_value, min_value};
+pub use convert::{cast, constant, float_constant, literal, max_value, min_value, no_cast};
 
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::Op;

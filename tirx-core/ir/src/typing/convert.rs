@@ -117,6 +117,15 @@ fn extreme(
     }
 }
 
+/// Why values of one dtype have no cast to another: their numbers of lanes differ, or one of the two is a pointer.
+pub fn no_cast(from: DType, to: DType, span: Span) -> Diagnostic {
+    let diagnostic = Diagnostic::new(span, format!("cannot cast {from} to {to}"));
+    match from.is_handle() || to.is_handle() || from.is_void() || to.is_void() {
+        true => diagnostic.help(format!("a pointer's bits: T.reinterpret(\"{to}\", x)")),
+        false => diagnostic.label("the number of lanes differs"),
+    }
+}
+
 /// `T.cast(a, dtype)`: constants are converted at once (and must fit), a scalar becomes a vector by broadcast.
 pub fn cast(a: Operand, dtype: DType, span: Span) -> Result<Expr> {
     let from = a.dtype();
@@ -126,19 +135,13 @@ pub fn cast(a: Operand, dtype: DType, span: Span) -> Result<Expr> {
         Operand::Float(v) => constant_vector(dtype, span, |d| from_float(d, v, span)),
         Operand::Expr(e) if from == dtype => Ok(e),
         Operand::Expr(_) if from.is_handle() || dtype.is_handle() || from.is_void() || dtype.is_void() => {
-            let diagnostic = Diagnostic::new(span, format!("cannot cast {from} to {dtype}"));
-            Err(Box::new(
-                diagnostic.help(format!("a pointer's bits: T.reinterpret(\"{dtype}\", x)")),
-            ))
+            Err(Box::new(no_cast(from, dtype, span)))
         }
         Operand::Expr(e) if dtype.is_vector() && from.is_scalar() => {
             let lane = cast(e.into(), dtype.element(), span)?;
             Ok(Expr::broadcast(lane, dtype.lanes).at(span))
         }
-        Operand::Expr(_) if from.lanes != dtype.lanes => {
-            let diagnostic = Diagnostic::new(span, format!("cannot cast {from} to {dtype}"));
-            Err(Box::new(diagnostic.label("the number of lanes differs")))
-        }
+        Operand::Expr(_) if from.lanes != dtype.lanes => Err(Box::new(no_cast(from, dtype, span))),
         Operand::Expr(e) => {
             let element = dtype.element();
             match &e.kind {

@@ -464,7 +464,7 @@ fn binary_node(call: &mut Call, op: BinOp) -> Result<Value> {
 fn cast_node(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let (dtype, value) = (call.dtype("dtype")?, call.expr("value")?);
     if dtype.lanes != value.dtype.lanes || dtype.is_handle() != value.dtype.is_handle() {
-        return call.fail(format!("cannot cast {} to {dtype}", value.dtype));
+        return Err(Box::new(typing::no_cast(value.dtype, dtype, call.span)));
     }
     Ok(Value::Expr(Expr::new(ExprKind::Cast(value), dtype, call.span)))
 }

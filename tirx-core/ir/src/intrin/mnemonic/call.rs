@@ -172,11 +172,12 @@ impl Matched {
     }
 }
 
-/// `(d, addr)`.
+/// `(d, addr)`; of a list its first and its last element, as in `(r0, …, r3, p)`.
 fn signature(parts: &[(&'static Operand, Range<usize>)]) -> String {
     let names = parts.iter().map(|(operand, range)| match range.len() {
         1 => operand.name.to_string(),
-        n => format!("{n} {}", operand.name),
+        2 => format!("{0}0, {0}1", operand.name),
+        n => format!("{0}0, …, {0}{1}", operand.name, n - 1),
     });
     format!("({})", names.collect::<Vec<_>>().join(", "))
 }
