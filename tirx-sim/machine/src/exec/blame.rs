@@ -310,7 +310,9 @@ pub(super) const UNFENCED: &str =
     "the write is of the generic proxy, and no fence.proxy.async makes it visible to the async proxy";
 
 /// What is missing where a tensor copy reads a map that the kernel has changed.
-pub(super) const UNFENCED_MAP: &str = "no proxy fence makes the change of the tensor map visible to tensor copies: a                                        fence.proxy.tensormap::generic.release of who writes the map (or tensormap.cp_fenceproxy),                                        and one with acquire of the thread that issues the copy";
+pub(super) const UNFENCED_MAP: &str = "no proxy fence makes the change of the tensor map visible to tensor copies: a \
+                                       fence.proxy.tensormap::generic.release of who writes the map (or tensormap.cp_fenceproxy), \
+                                       and one with acquire of the thread that issues the copy";
 
 /// Why memory that is read through the read-only path may not be written.
 pub(super) const CONSTANT: &str = "one of the two is a load through the path for memory that does not change while the kernel \

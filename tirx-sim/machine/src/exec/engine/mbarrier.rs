@@ -133,8 +133,16 @@ impl Mbarrier {
                 1 => "once".to_string(),
                 count => format!("{count} times"),
             };
+            // All have arrived, and the copies have not: who arrives again means the next phase.
+            let early = match self.pending {
+                0 => {
+                    " and for bytes of copies: it is too early to arrive for the phase after it, so wait for this one first (who fills a \
+                      slot again, until its readers are done with it)"
+                }
+                _ => "",
+            };
             return Err(format!(
-                "arrives {times} at an mbarrier whose phase {} waits for {} more of its {} arrivals",
+                "arrives {times} at an mbarrier whose phase {} waits for {} more of its {} arrivals{early}",
                 self.phase, self.pending, self.count
             ));
         }
