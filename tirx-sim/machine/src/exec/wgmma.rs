@@ -217,7 +217,12 @@ impl Machine<'_, '_> {
         let mut done = Vec::new();
         while self.warp.wgmma.groups.len() > n {
             for operation in self.warp.wgmma.groups.pop_front().unwrap_or_default() {
-                self.complete(&operation)?;
+                // It reads at last here, and is at fault where it is issued.
+                self.complete(&operation).map_err(|mut trap| {
+                    trap.notes
+                        .push(("the product is issued here".to_string(), operation.pc));
+                    trap
+                })?;
                 self.warp.wgmma.mark(&operation, false);
                 done.push(operation.forked.mark);
             }
