@@ -6,12 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use tirx_core::ir::DType;
+use tirx_core::ir::{DType, IRModule};
 use tirx_core::script::ConstValue;
 use tirx_sim::{LaunchOptions, host};
 
 use crate::asynchronous::{self, Scale};
 use crate::machine::{self, Simulator};
+use crate::runs::Run;
 use crate::{Case, Defines, build, root, stages};
 
 /// Calls that order threads with threads or copies. Each is a statement of its own.
@@ -312,25 +313,40 @@ impl Mutant {
             let Ok(module) = mutated.build_one(&run.kernel) else {
                 continue;
             };
-            let Ok(lowered) = stages(&module, &case.arch, &mut |_, _| Ok(())) else {
-                continue;
-            };
-            for seed in 0..2 {
-                let mut machine = Simulator::with_options(LaunchOptions {
-                    step_limit: Some(1 << 20),
-                    seed,
-                    // Of a kernel that waits, and no attribute launches early: any grid may be before it.
-                    dependent: case.text.contains("griddepcontrol.wait")
-                        && !case.text.contains("dependent_launch"),
-                    ..LaunchOptions::default()
-                });
-                let result = run.check(&mut machine, &lowered);
-                if let Some(reported) = outcome.note(seed, result, "element ") {
+            for arch in run.archs(&case.arch) {
+                if let Some(reported) = self.run_as(case, run, &module, arch, &mut outcome) {
                     return Ok(reported);
                 }
             }
         }
         Ok(outcome)
+    }
+
+    /// Runs it as one GPU. Gives the outcome of all runs, once it is decided.
+    fn run_as(
+        &self,
+        case: &Case,
+        run: &Run,
+        module: &IRModule,
+        arch: &str,
+        outcome: &mut Outcome,
+    ) -> Option<Outcome> {
+        let lowered = stages(module, arch, &mut |_, _| Ok(())).ok()?;
+        for seed in 0..2 {
+            let mut machine = Simulator::with_options(LaunchOptions {
+                step_limit: Some(1 << 20),
+                seed,
+                // Of a kernel that waits, and no attribute launches early: any grid may be before it.
+                dependent: case.text.contains("griddepcontrol.wait")
+                    && !case.text.contains("dependent_launch"),
+                ..LaunchOptions::default()
+            });
+            let result = run.check(&mut machine, &lowered);
+            if let Some(reported) = outcome.note(seed, result, "element ") {
+                return Some(reported);
+            }
+        }
+        None
     }
 
     /// Runs one of a kernel that copies and computes asynchronously.

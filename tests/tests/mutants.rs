@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `TIRX_FILTER` | words of which the mutant's name must hold one, with commas between them; a word behind `!` must not be in it |
 //! | `TIRX_THREADS` | how many mutants run at a time: as many as the machine has processors |
-//! | `TIRX_MESSAGES` | if set, the message of each mutant that is reported is a line too |
+//! | `TIRX_MESSAGES` | if set, the message of each mutant that is reported is a line too, and so is each mutant that is not run |
 //! | `TIRX_ROOT` | the folder that holds `tests/kernels`, `tests/mutants.txt` and `kernels`, where it is not the one that the executable was built in |
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -191,14 +191,15 @@ struct Tally {
 impl Tally {
     fn count(&mut self, mutant: &Mutant, outcome: Outcome, time: Duration) {
         let Mutant { name, line, .. } = mutant;
-        let words: Vec<&str> = name.splitn(3, ' ').collect();
-        let statement = words[words.len() - 1];
-        let of_all = format!("{} * {statement}", words[0]);
+        // `file kernel statement`, or `file kernel function statement` where the kernel calls a function.
+        let (of, statement) = name.split_once(" T.").expect("a statement begins with `T.`");
+        let file = of.split(' ').next().unwrap_or_default();
+        let of_all = format!("{file} * T.{statement}");
         // Whichever of a kernel's statements of this text it is.
         let text = statement
             .trim_end_matches(|c: char| c.is_ascii_digit())
             .trim_end();
-        let anywhere = format!("* * {text}");
+        let anywhere = format!("* * T.{text}");
         let entry = [name, &of_all, &anywhere]
             .into_iter()
             .find(|n| self.allowed.contains_key(*n));
@@ -218,7 +219,12 @@ impl Tally {
                     ));
                 }
             }
-            Outcome::NotRun => self.not_run += 1,
+            Outcome::NotRun => {
+                self.not_run += 1;
+                if std::env::var_os("TIRX_MESSAGES").is_some() {
+                    self.say(&format!("{name}: not run"));
+                }
+            }
             Outcome::Silent if entry.is_some() => {
                 self.seen.extend(entry.cloned());
                 self.known += 1;

@@ -490,11 +490,6 @@ def flag_of_a_block(A: T.Buffer((32,), "int32"), D: T.Buffer((32,), "int32"), F:
 #   fault: of block (0, 0, 0) wrote, and nothing orders the two blocks
 
 
-@T.inline
-def meet():
-    T.cuda.cta_sync()
-
-
 # The warp that skips the barrier may come first to what is behind it.
 # sim: barrier_that_the_first_warp_skips
 #   A: int8[96] = i
@@ -509,5 +504,5 @@ def barrier_that_the_first_warp_skips(A: T.Buffer((96,), "int8"), B: T.Buffer((9
     S = T.alloc_shared((96,), "int8")
     S[tx] = A[tx]
     if A[tx] > 31:
-        meet()
+        T.cuda.cta_sync()
     B[tx] = S[95 - tx]
