@@ -1,15 +1,15 @@
 //! Kernels on a GPU leave in memory what the simulator leaves, bit for bit, and what their filetests say.
 //!
 //! Ignored without being asked for: they need a GPU and an nvcc (`TIRX_NVCC=path`). `cargo xtask gpu-kit` carries them to
-//! one. `TIRX_RANDOM_KERNELS`, `TIRX_RANDOM_SEED` and `TIRX_FILTER` are as for the other tests, and `TIRX_FILETESTS` is the
-//! folder of the filetests where that of the sources is not there. `TIRX_SIZES=small` launches each asynchronous kernel once, at
+//! one. `TIRX_RANDOM_KERNELS`, `TIRX_RANDOM_SEED` and `TIRX_FILTER` are as for the other tests, and `TIRX_ROOT` is the folder
+//! that holds `tests/kernels` where the sources are not there. `TIRX_SIZES=small` launches each asynchronous kernel once, at
 //! the size of the simulator, for compute-sanitizer; `TIRX_TRACE` is a file for the trace of the profiled kernel, and
 //! `TIRX_BYTES` is how large a tensor the elementwise kernel is measured on (4 GiB). nvcc is told not to contract products and
 //! sums into fused operations, for the simulator does not.
 
 mod profile;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -22,7 +22,7 @@ use tirx_rt::{Device, Kernel, KernelImage, Stream, Tensor};
 use tirx_sim::host;
 use tirx_tests::asynchronous::{CASES, Scale};
 use tirx_tests::differential::{ARCH, Checked, check, compare, nvcc, run};
-use tirx_tests::files::kernel_files;
+use tirx_tests::files::filetests;
 use tirx_tests::generator::{self, generate_exact};
 use tirx_tests::machine::{self, Argument, Machine};
 use tirx_tests::{Case, Defines, Test, build, number, profiled, stages, tiles};
@@ -269,11 +269,9 @@ fn random_tile_programs_leave_what_they_mean() {
 fn filetests_leave_what_they_say() {
     let (stream, nvcc_path) = (stream(), compiler());
     let scratch = tempfile::tempdir().unwrap();
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
-    let folder = std::env::var_os("TIRX_FILETESTS").map_or(sources, PathBuf::from);
     let only = std::env::var("TIRX_FILTER").unwrap_or_default();
     let mut work = Vec::new();
-    for path in kernel_files(&folder).unwrap() {
+    for path in filetests().unwrap() {
         let case = Case::read(&path).unwrap();
         let named = named(&case);
         // Files of errors have no runs.
@@ -293,7 +291,8 @@ fn filetests_leave_what_they_say() {
         for run in runs {
             let (_, module) = modules.iter().find(|(entry, _)| *entry == run.kernel).unwrap();
             // A GPU does not report the faults that the simulator finds.
-            if !run.faults() {
+            let for_this = run.archs.is_empty() || run.archs.iter().any(|arch| arch == ARCH);
+            if for_this && !run.faults() {
                 let name = format!("{}.{}", case.name(), run.kernel);
                 work.push((name, module.clone(), run, must_compile));
             }
@@ -323,6 +322,11 @@ fn filetests_leave_what_they_say() {
         if let Err(message) = run.check(&mut gpu, &lowered) {
             println!("==== {name}: {message}");
             failures.push(format!("{name}: {message}"));
+            if let Err(error) = stream.synchronize() {
+                // Every later launch would fail with the same error.
+                failures.push(format!("the kernels behind {name} were not run: {error}"));
+                break;
+            }
         }
     }
     println!(
@@ -389,9 +393,9 @@ fn asynchronous_kernels_leave_what_plain_rust_leaves() {
 }
 
 /// Bytes of a row of `tile_through_shared.py`.
-const ROW: u64 = 4096 * 4;
+const ROW: u64 = 1024 * 4;
 
-/// Elementwise operations through shared memory move at least 95 % of the bytes per second of a copy on the device.
+/// Elementwise operations through shared memory move at least 97 % of the bytes per second of a copy on the device.
 #[test]
 #[ignore = "needs a GPU and TIRX_NVCC"]
 fn elementwise_through_shared_memory_is_as_fast_as_a_copy() {
@@ -412,7 +416,7 @@ fn elementwise_through_shared_memory_is_as_fast_as_a_copy() {
     values.truncate(bytes);
     let tensor = |bytes| Argument::Tensor {
         dtype: DType::FLOAT32,
-        shape: vec![rows as i64, 4096],
+        shape: vec![rows as i64, 1024],
         bytes,
     };
     let arguments = [("A", values), ("B", vec![0; bytes])].map(|(name, v)| (name.to_string(), tensor(v)));
@@ -437,7 +441,7 @@ fn elementwise_through_shared_memory_is_as_fast_as_a_copy() {
         rate(after),
         share * 100.0
     );
-    assert!(share >= 0.95);
+    assert!(share >= 0.97);
 }
 
 /// The time of the driver for a copy of this many bytes on the device.

@@ -22,7 +22,7 @@ echo "== launch: typed launcher, bare cuLaunchKernelEx, cudarc builder"
 ./launch --bench --noplot
 if command -v nvcc > /dev/null; then
     echo "== on_gpu: filetests and random kernels, compiled here, against their values and the simulator"
-    export TIRX_NVCC="$(command -v nvcc)" TIRX_FILETESTS=./filetests
+    export TIRX_NVCC="$(command -v nvcc)" TIRX_ROOT=.
     TIRX_TRACE=profiled.json ./on_gpu --ignored --nocapture --test-threads=1
     echo "== bench: kernels against what the device has"
     ./cargo-tirx tirx bench add
@@ -86,7 +86,8 @@ pub(crate) fn build(root: &Path) -> Result<()> {
         ];
         copy(&executable(&args, test)?, &kit.join(test))?;
     }
-    let filetests = kit.join("filetests");
+    // Where the tests look for them below `TIRX_ROOT`.
+    let filetests = kit.join("tests/kernels");
     for folder in fs::read_dir(root.join("tests/kernels"))? {
         let folder = folder?;
         copy_files(&folder.path(), &filetests.join(folder.file_name()))?;

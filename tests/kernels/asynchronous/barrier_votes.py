@@ -46,7 +46,7 @@ def votes_of_two_warps(B: T.Buffer((2, 32), "uint32")):
 #   fault: deadlock
 
 
-# Barrier 0 with all threads is the barrier of the block; without a count a barrier is for all of them.
+# Barrier 0 is the barrier of the block; without a count a barrier is for all of its threads.
 # sim: counts_of_the_whole_block
 #   B: int32[64] = 0 -> 2 * (63 - i)
 #   seeds: 3
@@ -60,12 +60,21 @@ def counts_of_the_whole_block(B: T.Buffer((64,), "int32")):
     if tx < 32:
         T.cuda.cta_sync()
     else:
-        T.ptx.bar.sync(T.uint32(0), T.uint32(64))
+        T.ptx.bar.sync(T.uint32(0))
     B[tx] = S[63 - tx]
     T.ptx.bar.cta.sync(T.uint32(7))
     S[63 - tx] = B[tx]
     T.ptx.barrier.cta.sync(T.uint32(0))
     B[tx] = 2 * S[63 - tx]
+
+# A GPU stops at both of these.
+# variant: count_beside_none_at_barrier_0 of counts_of_the_whole_block
+#   replace: "bar.sync(T.uint32(0))" -> "bar.sync(T.uint32(0), T.uint32(64))"
+#   fault: a GPU stops where some give a count and others do not
+
+# variant: count_beside_none of counts_of_the_whole_block
+#   replace: "    T.ptx.bar.cta.sync(T.uint32(7))" -> "    if tx < 32:\n        T.ptx.bar.cta.sync(T.uint32(7))\n    else:\n        T.ptx.bar.cta.sync(T.uint32(7), T.uint32(64))"
+#   fault: a count of threads, others
 
 
 # `barrier` without `.aligned` may be reached by parts of a warp.

@@ -183,11 +183,11 @@ def barrier_of_the_block(B: T.Buffer((128,), "int32")):
     B[tx] = S[127 - tx]
 
 
-# Half of them at barrier 0 of all, the others at the block's barrier: the same one.
-# sim: both_names_of_barrier_0
+# With a count, barrier 0 is one like any other.
+# sim: barrier_0_with_a_count
 #   B: int32[128] = 0 -> 127 - i
 @T.prim_func
-def both_names_of_barrier_0(B: T.Buffer((128,), "int32")):
+def barrier_0_with_a_count(B: T.Buffer((128,), "int32")):
     T.device_entry()
     bx = T.cta_id([1])
     tx = T.thread_id([128])

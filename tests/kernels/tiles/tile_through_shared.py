@@ -11,14 +11,14 @@ from tvm.script.tirx import tile as Tx
 
 
 # sim: roots
-#   A: float32[3x4096] = (i * 4096 + j) % 8191 * 0.25
-#   B: float32[3x4096] = 0 -> math.sqrt(A[i][j])
+#   A: float32[3x1024] = (i * 1024 + j) % 8191 * 0.25
+#   B: float32[3x1024] = 0 -> math.sqrt(A[i][j])
 @T.jit
-def roots(A: T.Buffer((ROWS, 4096), "float32"), B: T.Buffer((ROWS, 4096), "float32"), *, ROWS: T.constexpr):
+def roots(A: T.Buffer((ROWS, 1024), "float32"), B: T.Buffer((ROWS, 1024), "float32"), *, ROWS: T.constexpr):
     T.device_entry()
     bx = T.cta_id([ROWS])
     T.thread_id([256])
-    row = T.alloc_buffer((4096,), "float32", scope="shared")
-    Tx.cta.copy(row, A[bx, 0:4096])
+    row = T.alloc_buffer((1024,), "float32", scope="shared")
+    Tx.cta.copy(row, A[bx, 0:1024])
     Tx.cta.sqrt(row, row)
-    Tx.cta.copy(B[bx, 0:4096], row)
+    Tx.cta.copy(B[bx, 0:1024], row)

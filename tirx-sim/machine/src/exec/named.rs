@@ -9,7 +9,7 @@ use super::order::{Kind, Known, Mark};
 use super::run::Machine;
 use super::{Shared, Status, Strand, Trap, Warp};
 use crate::alu::LANES;
-use crate::bytecode::{Ballot, Inst, WHOLE_BLOCK};
+use crate::bytecode::{Ballot, WHOLE_BLOCK};
 use crate::fault::FaultKind;
 use crate::findings::Excusable;
 
@@ -17,6 +17,8 @@ use crate::findings::Excusable;
 pub(super) struct Arrivals {
     /// How many threads complete it.
     threads: u32,
+    /// Whether its instructions give that number.
+    counted: bool,
     /// How many have arrived.
     arrived: u32,
     /// What the arrivals that do not wait have released.
@@ -26,8 +28,9 @@ pub(super) struct Arrivals {
 }
 
 /// Why no phase of barrier 0 may be open while threads wait at the block barrier.
-pub(super) const OF_THE_BLOCK: &str = "other threads wait at the block's barrier (cta_sync), which is barrier 0 too: some of \
-                                       the threads use a barrier from 1 to 15";
+pub(super) const OF_THE_BLOCK: &str = "other threads wait at the block's barrier (cta_sync, or bar.sync 0 without a count), which is \
+                                       barrier 0 too: a GPU stops where some give a count and others do not, be it the number of all \
+                                       threads. Some of the threads use a barrier from 1 to 15";
 
 impl Arrivals {
     /// How many threads have arrived, and how many complete the phase.
@@ -42,12 +45,15 @@ pub(super) struct Meeting {
     id: u32,
     /// How many threads complete a phase.
     threads: u32,
+    /// Whether the instruction gives that number; without it they are all threads of the block.
+    counted: bool,
     /// All lanes of a warp come together.
     aligned: bool,
 }
 
 impl Machine<'_, '_> {
     pub(super) fn meeting(&self, id: u64, threads: u64, aligned: bool) -> Meeting {
+        let counted = threads as u32 != WHOLE_BLOCK;
         let threads = match threads as u32 {
             WHOLE_BLOCK => self
                 .ctx
@@ -60,12 +66,12 @@ impl Machine<'_, '_> {
         Meeting {
             id: id as u32,
             threads,
+            counted,
             aligned,
         }
     }
 
-    /// Lanes come to a named barrier and wait. What they wait for is the barrier of the block where that is the same one:
-    /// barrier 0, with all threads.
+    /// Lanes come to a named barrier and wait. Barrier 0 without a count is the barrier of the block.
     pub(super) fn wait_at_named(
         &mut self,
         pc: usize,
@@ -73,10 +79,10 @@ impl Machine<'_, '_> {
         mask: u32,
         ballot: Option<Ballot>,
     ) -> Result<Status, Box<Trap>> {
-        let Meeting { id, threads, .. } = meeting;
-        let whole = threads == self.ctx.block.iter().product();
-        let counted = |inst: &Inst| matches!(inst, Inst::NamedArrive { .. });
-        if id == 0 && whole && !self.ctx.code.insts.iter().any(counted) {
+        let Meeting {
+            id, threads, counted, ..
+        } = meeting;
+        if id == 0 && !counted {
             return Ok(Status::Barrier(ballot));
         }
         self.arrive_at_named(pc, meeting, mask, true)?;
@@ -92,7 +98,12 @@ impl Machine<'_, '_> {
         mask: u32,
         waits: bool,
     ) -> Result<(), Box<Trap>> {
-        let Meeting { id, threads, aligned } = meeting;
+        let Meeting {
+            id,
+            threads,
+            counted,
+            aligned,
+        } = meeting;
         let lane = mask.trailing_zeros() & 31;
         let message = match (id, threads) {
             (16.., _) => Some(format!("named barrier {id}: a block has 16, numbered from 0")),
@@ -118,7 +129,7 @@ impl Machine<'_, '_> {
             );
             return Err(Trap::new(FaultKind::InvalidBarrier, lane, message));
         }
-        if let Some((message, there)) = self.in_wrong_phase(id, threads, mask) {
+        if let Some((message, there)) = self.in_wrong_phase(meeting, mask) {
             let open = |phase: &Arrivals| phase.threads == threads && phase.arrived < threads;
             let twice = there.warp() == self.id && self.shared.named.get(&id).is_some_and(open);
             let mut trap = Trap::new(FaultKind::InvalidBarrier, lane, message);
@@ -133,6 +144,7 @@ impl Machine<'_, '_> {
         let mark = order.mark(self.id, pc, Kind::Cta).of(mask);
         let arrivals = self.shared.named.entry(id).or_insert_with(|| Arrivals {
             threads,
+            counted,
             arrived: 0,
             before: None,
             who: Vec::new(),
@@ -150,7 +162,10 @@ impl Machine<'_, '_> {
     }
 
     /// Why lanes may not arrive in the present phase of a barrier, and the other arrival that shows it.
-    fn in_wrong_phase(&self, id: u32, threads: u32, mask: u32) -> Option<(String, Mark)> {
+    fn in_wrong_phase(&self, meeting: Meeting, mask: u32) -> Option<(String, Mark)> {
+        let Meeting {
+            id, threads, counted, ..
+        } = meeting;
         let (warp, order) = (self.id, &self.shared.order);
         let last = match self.shared.named.get(&id) {
             // The phase is complete, but its threads have not been resumed yet.
@@ -159,6 +174,16 @@ impl Machine<'_, '_> {
                 let message = format!(
                     "warp {warp} arrives at named barrier {id} with a count of {threads} threads, others with {}",
                     phase.threads
+                );
+                return Some((message, *phase.who.first()?));
+            }
+            Some(phase) if phase.counted != counted => {
+                let how = |counted| if counted { "with" } else { "without" };
+                let message = format!(
+                    "warp {warp} arrives at named barrier {id} {} a count of threads, others {} one: a GPU stops at the mixture \
+                     (illegal instruction), be the numbers the same",
+                    how(counted),
+                    how(phase.counted)
                 );
                 return Some((message, *phase.who.first()?));
             }
