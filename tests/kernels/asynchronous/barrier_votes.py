@@ -37,6 +37,10 @@ def votes_of_two_warps(B: T.Buffer((2, 32), "uint32")):
         T.ptx["barrier.red.popc.aligned.u32"](vote[0], T.uint32(5), T.uint32(64), lane < 5)
         B[warp // 2, lane] = vote[0] + S[1 - warp // 2, lane]
 
+# variant: one_warp_does_not_vote of votes_of_two_warps
+#   replace: "        T.ptx[\"barrier" -> "        if warp == 3:\n            T.ptx.barrier.sync(T.uint32(5), T.uint32(64))\n        else:\n            T.ptx[\"barrier"
+#   fault: with a reduction (barrier.red) and others without it
+
 # variant: count_of_no_warps of votes_of_two_warps
 #   replace: "T.uint32(64)" -> "T.uint32(33)"
 #   fault: for 33 threads, which are not whole warps

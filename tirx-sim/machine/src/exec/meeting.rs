@@ -80,6 +80,7 @@ impl Block {
                 return Err(fault(ctx, &self.shared, id, first.pc.saturating_sub(1), *trap));
             }
         }
+        self.check_votes(ctx)?;
         let missing = |w: &Warp| w.exist & !w.alive & !w.returned;
         let count: u32 = self.warps.iter().map(|w| missing(w).count_ones()).sum();
         if count == 0 {
@@ -104,6 +105,29 @@ impl Block {
                 let lane = strand.mask.trailing_zeros();
                 let trap = Trap::new(FaultKind::BarrierDivergence, lane, message);
                 return Err(fault(ctx, &self.shared, id, strand.pc.saturating_sub(1), *trap));
+            }
+        }
+        Ok(())
+    }
+
+    /// All who wait at the block's barrier vote about the same.
+    fn check_votes(&self, ctx: &Context<'_>) -> Result<(), Fault> {
+        let mut first = None;
+        for (id, warp) in self.warps.iter().enumerate() {
+            for strand in &warp.strands {
+                let Status::Barrier(ballot) = strand.status else {
+                    continue;
+                };
+                let vote = ballot.map(|ballot| ballot.vote);
+                let (other, pc) = *first.get_or_insert((vote, strand.pc));
+                if other != vote {
+                    let message = named::voting_apart("the block's barrier");
+                    let lane = strand.mask.trailing_zeros() % LANES as u32;
+                    let mut trap = Trap::new(FaultKind::InvalidBarrier, lane, message);
+                    trap.notes
+                        .push(("the other barrier".to_string(), pc.saturating_sub(1)));
+                    return Err(fault(ctx, &self.shared, id, strand.pc.saturating_sub(1), *trap));
+                }
             }
         }
         Ok(())

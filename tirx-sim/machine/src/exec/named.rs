@@ -9,7 +9,7 @@ use super::order::{Kind, Known, Mark};
 use super::run::Machine;
 use super::{Shared, Status, Strand, Trap, Warp};
 use crate::alu::LANES;
-use crate::bytecode::{Ballot, WHOLE_BLOCK};
+use crate::bytecode::{Ballot, Vote, WHOLE_BLOCK};
 use crate::fault::FaultKind;
 use crate::findings::Excusable;
 
@@ -19,6 +19,8 @@ pub(super) struct Arrivals {
     threads: u32,
     /// Whether its instructions give that number.
     counted: bool,
+    /// What its instructions count of a predicate.
+    vote: Option<Vote>,
     /// How many have arrived.
     arrived: u32,
     /// What the arrivals that do not wait have released.
@@ -47,6 +49,8 @@ pub(super) struct Meeting {
     threads: u32,
     /// Whether the instruction gives that number; without it they are all threads of the block.
     counted: bool,
+    /// What it counts of a predicate, if it does.
+    vote: Option<Vote>,
     /// All lanes of a warp come together.
     aligned: bool,
 }
@@ -67,6 +71,7 @@ impl Machine<'_, '_> {
             id: id as u32,
             threads,
             counted,
+            vote: None,
             aligned,
         }
     }
@@ -85,6 +90,10 @@ impl Machine<'_, '_> {
         if id == 0 && !counted {
             return Ok(Status::Barrier(ballot));
         }
+        let meeting = Meeting {
+            vote: ballot.map(|ballot| ballot.vote),
+            ..meeting
+        };
         self.arrive_at_named(pc, meeting, mask, true)?;
         Ok(Status::Named(id, threads, ballot))
     }
@@ -102,6 +111,7 @@ impl Machine<'_, '_> {
             id,
             threads,
             counted,
+            vote,
             aligned,
         } = meeting;
         let lane = mask.trailing_zeros() & 31;
@@ -145,6 +155,7 @@ impl Machine<'_, '_> {
         let arrivals = self.shared.named.entry(id).or_insert_with(|| Arrivals {
             threads,
             counted,
+            vote,
             arrived: 0,
             before: None,
             who: Vec::new(),
@@ -187,6 +198,9 @@ impl Machine<'_, '_> {
                 );
                 return Some((message, *phase.who.first()?));
             }
+            Some(phase) if phase.vote != meeting.vote => {
+                return Some((voting_apart(&format!("named barrier {id}")), *phase.who.first()?));
+            }
             Some(phase) => {
                 if let Some(mark) = phase.who.iter().find(|m| m.warp() == warp && m.lanes & mask != 0) {
                     let message = format!(
@@ -208,6 +222,14 @@ impl Machine<'_, '_> {
         );
         Some((message, mark))
     }
+}
+
+/// Why barriers with different reductions, or with one and without, may not meet.
+pub(super) fn voting_apart(barrier: &str) -> String {
+    format!(
+        "some warps come to {barrier} with a reduction (barrier.red) and others without it, or with another one: PTX leaves open what \
+         happens where they meet in one phase"
+    )
 }
 
 /// Why a warp may not come to the barrier of the block: others have used barrier 0 with a count, and nothing orders that
