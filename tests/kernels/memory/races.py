@@ -309,3 +309,76 @@ def last_block_adds(
 # variant: last_block_without_fence of last_block_adds
 #   without 2: "T.cuda.thread_fence()"
 #   fault: race
+
+
+# Each warp reads what the other one writes: without the barrier the reader may come first, before anything is there.
+# sim: turned
+#   A: float32[64] = i
+#   B: float32[64] = 0 -> 63 - i
+#   seeds: 3
+@T.prim_func
+def turned(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    tx = T.thread_id([64])
+    S = T.alloc_shared((64,), "float32")
+    S[tx] = A[tx]
+    T.cuda.cta_sync()
+    B[tx] = S[63 - tx]
+
+# variant: turned_without_barrier of turned
+#   without: "T.cuda.cta_sync()"
+#   fault: data race in kernel `turned_without_barrier_kernel`: reads `S[63]` before any thread has written it; a write comes later
+
+# A barrier of the warp is not enough.
+# variant: turned_behind_a_warp_barrier of turned
+#   replace: "T.cuda.cta_sync()" -> "T.cuda.warp_sync()"
+#   fault: no barrier orders the two
+
+# A barrier behind the read makes it a read of what nobody has written.
+# variant: turned_too_early of turned
+#   replace: "    S[tx] = A[tx]\n    T.cuda.cta_sync()\n    B[tx] = S[63 - tx]" -> "    B[tx] = S[63 - tx]\n    T.cuda.cta_sync()\n    S[tx] = A[tx]"
+#   fault: uninitialized read in kernel `turned_too_early_kernel`: reads `S[63]` before any thread has written it
+
+# Atomics on counters that another warp has yet to clear.
+# sim: counted
+#   A: int32[64] = i % 4
+#   B: int32[4] = 0 -> 16
+@T.prim_func
+def counted(A: T.Buffer((64,), "int32"), B: T.Buffer((4,), "int32")):
+    T.device_entry()
+    T.cta_id([1])
+    tx = T.thread_id([64])
+    S = T.alloc_shared((4,), "int32")
+    if tx >= 60:
+        S[tx - 60] = 0
+    T.cuda.cta_sync()
+    T.cuda.atomic_add(S.ptr_to([A[tx]]), 1)
+    T.cuda.cta_sync()
+    if tx < 4:
+        B[tx] = S[tx]
+
+# variant: counted_without_barrier of counted
+#   without 1: "T.cuda.cta_sync()"
+#   fault: data race in kernel `counted_without_barrier_kernel`: updates `S[0]` before any thread has written it; a write comes later
+
+
+# What another block of the cluster writes here: the barrier of the block does not wait for it.
+# sim: given
+#   B: int32[2x32] = 0 -> (1 - i) * 32 + j
+@T.prim_func
+def given(B: T.Buffer((2, 32), "int32")):
+    T.device_entry()
+    bx = T.cta_id([2])
+    rank = T.cta_id_in_cluster([2])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((32,), "int32")
+    there: T.let = T.ptx.mapa(S.ptr_to([tx]), 1 - rank, "shared::cluster", "u32", "uint32")
+    T.cuda.cluster_sync()
+    T.ptx.st(there, rank * 32 + tx, space="shared::cluster", ptx_type="s32")
+    T.cuda.cluster_sync()
+    B[bx, tx] = S[tx]
+
+# variant: given_behind_the_blocks_barrier of given
+#   replace 2: "T.cuda.cluster_sync()" -> "T.cuda.cta_sync()"
+#   fault: of rank 0 of the cluster, which thread (0, 0, 0) of block (0, 0, 0) read, and no cluster barrier orders the two

@@ -11,7 +11,6 @@ use super::place::Spot;
 use super::run::Machine;
 use crate::alu::{FULL, LANES, Lanes32, put};
 use crate::bytecode::{Access, R, Region, WORD};
-use crate::findings::Excusable;
 use crate::memory::Storage;
 
 pub(super) type Check<T = ()> = Result<T, Box<Trap>>;
@@ -98,7 +97,7 @@ impl Machine<'_, '_> {
             .read_lanes(&shared.order, by, (first, at), mask, access.swapped);
         if let Err((lane, finding)) = read {
             let trap = self.found(access, lane, at[lane as usize] as i64, finding, "reads");
-            self.excuse(pc, Excusable::UnwrittenRead, trap)?;
+            self.read_early(pc, trap)?;
         }
         let words = &self.shared.words[first..];
         let mut out = [0; LANES];

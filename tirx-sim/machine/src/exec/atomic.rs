@@ -9,7 +9,6 @@ use super::{Strand, Trap};
 use crate::alu::{Bin, LANES, scalar32, scalar64};
 use crate::bytecode::{AtomicOp, Strong};
 use crate::fault::FaultKind;
-use crate::findings::Excusable;
 use crate::memory::{granules, load_bits, store_bits};
 use crate::numeric::Kind;
 
@@ -148,7 +147,7 @@ impl Machine<'_, '_> {
                     let seen = done.or_else(|finding| {
                         let at = (self.element(access, index, 0), *offset as u32 / 8);
                         let trap = self.found_shared(access, lane as u32, at, finding, "updates");
-                        self.excuse(pc, Excusable::UnwrittenRead, trap).map(|()| None)
+                        self.read_early(pc, trap).map(|()| None)
                     })?;
                     if let Some(before) = seen {
                         // A loop that waits for the write sees it later.

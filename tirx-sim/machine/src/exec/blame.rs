@@ -20,6 +20,14 @@ impl Machine<'_, '_> {
         super::excuse(self.ctx, self.shared, (self.id, pc), finding, trap)
     }
 
+    /// Goes on after a read of shared memory that nobody has written.
+    ///
+    /// # Errors
+    /// The trap, where it is of another kind.
+    pub(super) fn read_early(&mut self, pc: usize, trap: Box<Trap>) -> Check {
+        super::early::read_early(self.ctx, self.shared, (self.id, pc), trap)
+    }
+
     /// The index of an element for messages.
     pub(super) fn element(&self, access: &Access, index: i64, c: u16) -> i64 {
         let first = match access.region {

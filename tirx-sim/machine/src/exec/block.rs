@@ -67,6 +67,7 @@ impl Block {
                 recorded: false,
                 latest: 0,
                 engine: Engine::default(),
+                early: super::early::EarlyReads::default(),
                 fills: super::fills::Fills::default(),
                 operations: false,
                 registers: super::registers::Registers::default(),
@@ -133,6 +134,7 @@ impl Block {
         shared.shared_out = false;
         shared.operations = false;
         shared.fills.clear();
+        shared.early.clear();
         shared.events.clear();
         shared.recorded = ctx.timeline == Some(shared.linear);
         shared.latest = 0;
@@ -174,6 +176,12 @@ impl Block {
         self.warps.iter().all(|w| w.alive == 0)
     }
 
+    /// Whether its shared memory no longer exists. It stays where the block has read it too early, until its cluster ends: the
+    /// write that the block missed may be another block's.
+    pub(super) fn gone(&self) -> bool {
+        self.done() && self.shared.early.first().is_none()
+    }
+
     pub(super) fn alive(&self) -> u32 {
         self.warps.iter().map(|w| w.alive.count_ones()).sum()
     }
@@ -189,6 +197,11 @@ impl Block {
                     Ok(went_on) => progress |= went_on,
                     Err((pc, fault)) => return Err(self.behind_parted_barrier(ctx, &mut peers, pc, fault)),
                 }
+                if let Some((pc, early)) = self.shared.early.latest()
+                    && ctx.code.parted_barriers.iter().any(|b| b.end <= pc)
+                {
+                    return Err(self.behind_parted_barrier(ctx, &mut peers, pc, early));
+                }
             }
             progress |= self.release(ctx)?;
             self.shared.engine.tick();
@@ -197,7 +210,9 @@ impl Block {
             let aborted = ctx.first_fault.load(std::sync::atomic::Ordering::Relaxed) < self.shared.turn;
             if self.done() && !aborted {
                 self.drain(ctx, &mut peers)?;
-                self.check_end(ctx)?;
+                if self.gone() || peers.others().all(|(_, block)| block.done()) {
+                    self.check_end(ctx)?;
+                }
             }
             if self.done() || aborted {
                 return Ok(true);
@@ -239,7 +254,6 @@ impl Block {
         if !caused || !ctx.code.parted_barriers.iter().any(|b| skipped(b.pc + 1)) {
             return fault;
         }
-        let alive = self.alive();
         // The others may not have come there yet. The run ends with this fault or that of the barrier: their own are none.
         for id in 0..self.warps.len() {
             let _later = self.run_warp(ctx, id, peers);
@@ -260,7 +274,7 @@ impl Block {
         let message = format!(
             "{waiting} of the block's {} threads wait at a block barrier (cta_sync) within a branch that the others do not take: \
              all of them must come to it",
-            alive
+            ctx.block.iter().product::<u32>()
         );
         let mut trap = Trap::new(
             FaultKind::BarrierDivergence,
@@ -268,7 +282,7 @@ impl Block {
             message,
         );
         trap.notes = Vec::new();
-        let mut report = (*super::fault(ctx, &self.shared, warp, pc, *trap)).clone();
+        let mut report = (*super::report(ctx, &self.shared, warp, pc, *trap)).clone();
         report.notes.push(FaultNote {
             message: format!("behind it {}", fault.message),
             location: fault.location.clone(),

@@ -50,12 +50,13 @@ impl Cells {
                 let mark = order.mark(warp, pc, Kind::Plain);
                 for lane in (0..32u32).filter(|l| mask >> l & 1 != 0) {
                     let place = &mut places[first + at[lane as usize] as usize];
-                    if !place.is_written() {
-                        return Err((lane, Finding::Uninitialized));
-                    }
+                    let written = place.is_written();
                     place
                         .read(order, mark.of(1 << lane), lane, lenient)
                         .map_err(|conflict| (lane, conflict.into()))?;
+                    if !written {
+                        return Err((lane, Finding::Uninitialized));
+                    }
                 }
                 Ok(())
             }
@@ -106,10 +107,11 @@ impl Shared {
             Cells::Fine(cells) => {
                 let mark = order.mark(warp, pc, Kind::Plain).of(1 << lane);
                 for place in &mut cells[places] {
-                    if !place.is_written() {
+                    let written = place.is_written();
+                    place.read(order, mark, lane, access.swapped)?;
+                    if !written {
                         return Err(Finding::Uninitialized);
                     }
-                    place.read(order, mark, lane, access.swapped)?;
                 }
                 Ok(())
             }
@@ -242,10 +244,11 @@ pub(super) fn strong(
         Cells::Fine(cells) => {
             let mark = order.mark(warp, pc, Kind::Plain).of(1 << lane);
             for place in &mut cells[places] {
-                if access.reads && !place.is_written() {
+                let written = place.is_written();
+                place.strong(order, mark, lane, access)?;
+                if access.reads && !written {
                     return Err(Finding::Uninitialized);
                 }
-                place.strong(order, mark, lane, access)?;
             }
         }
     }
@@ -277,8 +280,13 @@ pub(super) fn plain(
             for place in &mut cells[places] {
                 match written {
                     Some(same) => place.write(order, mark, lane, same)?,
-                    None if !place.is_written() => return Err(Finding::Uninitialized),
-                    None => place.read(order, mark, lane, false)?,
+                    None => {
+                        let written = place.is_written();
+                        place.read(order, mark, lane, false)?;
+                        if !written {
+                            return Err(Finding::Uninitialized);
+                        }
+                    }
                 }
             }
         }

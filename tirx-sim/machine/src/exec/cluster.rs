@@ -13,7 +13,6 @@ use super::{Shared, Status, Trap};
 use crate::bytecode::Access;
 use crate::explore::Object;
 use crate::fault::FaultKind;
-use crate::findings::Excusable;
 use crate::memory::{granules, load_bits, store_bits};
 
 /// The blocks of the cluster except one.
@@ -93,7 +92,7 @@ impl Machine<'_, '_> {
             None => {
                 format!("{verb} `{name}` in the shared memory of rank {rank} of a cluster of {count} blocks")
             }
-            Some(block) if block.done() => format!(
+            Some(block) if block.gone() => format!(
                 "{verb} `{name}` in the shared memory of rank {rank} of the cluster, whose block has ended"
             ),
             Some(block) => {
@@ -214,7 +213,7 @@ impl Machine<'_, '_> {
         match found {
             Some(finding) => {
                 let trap = self.found_far(access, at, finding, verb);
-                self.excuse(pc, Excusable::UnwrittenRead, trap)?;
+                self.read_early(pc, trap)?;
                 Ok(old)
             }
             None => Ok(old),

@@ -10,6 +10,9 @@ use crate::findings::Excusable;
 impl Block {
     /// A block's shared memory exists until it ends: accesses by other blocks must be ordered before that.
     pub(super) fn check_end(&self, ctx: &Context<'_>) -> Result<(), Fault> {
+        if let Some(early) = self.shared.early.first() {
+            return Err(early.clone());
+        }
         self.check_barriers(ctx)?;
         self.check_warpgroups(ctx)?;
         self.check_registers(ctx)?;

@@ -2,6 +2,7 @@
 
 use super::block::{Block, Waiting};
 use super::cluster::{self, Peers};
+use super::early::explains;
 use super::{Context, Status, Trap, fault};
 use crate::fault::{Fault, FaultKind};
 use crate::timeline::TimelineEvent;
@@ -71,14 +72,18 @@ impl Group {
                     if let Some((block, peers)) = Peers::of(cluster, at)
                         && !block.done()
                     {
-                        progress |= block.run(ctx, peers)?;
+                        let ran = block.run(ctx, peers);
                         yields |= std::mem::take(&mut block.shared.draws.yields);
+                        progress |= ran.map_err(|fault| first_cause(cluster, fault))?;
                     }
                 }
             }
             let aborted = ctx.first_fault.load(std::sync::atomic::Ordering::Relaxed) < turn;
             if self.blocks.iter().all(Block::done) || aborted {
-                return Ok(GroupStop::Done);
+                return match early_read(&self.blocks) {
+                    Some(early) if !aborted => Err(early.clone()),
+                    _ => Ok(GroupStop::Done),
+                };
             }
             progress |= self.open_barriers(ctx)?;
             // Compiled code reconverges behind a branch. What the lanes wait for may be in another block of the group; where none
@@ -141,6 +146,9 @@ impl Group {
 
     /// The report of a deadlock: which threads wait where and for what. `not_started` groups have not started.
     pub(crate) fn deadlock(&mut self, ctx: &Context<'_>, not_started: u64) -> Fault {
+        if let Some(early) = early_read(&self.blocks) {
+            return early.clone();
+        }
         let mut stuck: Vec<_> = self.blocks.iter_mut().filter(|b| !b.done()).collect();
         let count = stuck.len();
         let Some(block) = stuck.first_mut() else {
@@ -247,6 +255,20 @@ fn open_all(blocks: &mut [Block], status: Status) {
     });
     for block in blocks {
         block.open(status, all.as_ref());
+    }
+}
+
+/// The first read of shared memory that nobody had written.
+fn early_read(blocks: &[Block]) -> Option<&Fault> {
+    blocks.iter().find_map(|block| block.shared.early.first())
+}
+
+/// The cause of a fault in a cluster: what its blocks do behind a read that came too early may follow from it, but for a race,
+/// which may be with that read.
+fn first_cause(cluster: &[Block], fault: Fault) -> Fault {
+    match early_read(cluster) {
+        Some(early) if fault.kind != FaultKind::Race && !explains(&fault) => early.clone(),
+        _ => fault,
     }
 }
 

@@ -16,6 +16,7 @@
 //! | `cluster` | shared memory of other blocks of the cluster, the cluster's barrier |
 //! | `block` | a block: schedules its warps, progress |
 //! | `meeting` | block barriers, warp barriers: where threads meet |
+//! | `early` | reads of shared memory that nobody has written yet, and what explains them |
 //! | `ended` | what must hold when a block ends |
 //! | `named` | barriers of some of a block's threads |
 //! | `schedule` | in which order the warps and blocks come |
@@ -53,6 +54,7 @@ mod block;
 mod cells;
 mod cluster;
 mod control;
+mod early;
 mod ended;
 pub(crate) mod engine;
 mod exchange;
@@ -325,6 +327,8 @@ struct Shared {
     fills: fills::Fills,
     /// Operations in flight, mbarriers.
     engine: engine::Engine,
+    /// What has been read before it was written.
+    early: early::EarlyReads,
     /// Registers per thread, as the warps have asked for them.
     registers: registers::Registers,
     /// Whether operations have been performed.
@@ -373,8 +377,16 @@ struct Shared {
     may_act: bool,
 }
 
-/// Builds the fault of a trap.
+/// Builds the fault of a trap: the block's first cause.
 fn fault(ctx: &Context<'_>, shared: &Shared, warp: usize, pc: usize, trap: Trap) -> Fault {
+    let others: Vec<usize> = trap.notes.iter().map(|(_, pc)| *pc).collect();
+    shared
+        .early
+        .cause(report(ctx, shared, warp, pc, trap), pc, &others)
+}
+
+/// The report of a trap.
+fn report(ctx: &Context<'_>, shared: &Shared, warp: usize, pc: usize, trap: Trap) -> Fault {
     let linear = warp as u32 * 32 + trap.lane;
     FaultReport {
         kind: trap.kind,
@@ -410,7 +422,7 @@ fn excuse(
     if !ctx.findings.excuses(finding, trap.kind) {
         return Err(trap);
     }
-    let noted = || fault(ctx, shared, warp, pc, *trap);
+    let noted = || report(ctx, shared, warp, pc, *trap);
     ctx.findings.note(pc, shared.linear, noted);
     Ok(())
 }

@@ -224,7 +224,7 @@ impl Machine<'_, '_> {
                 if let Err(finding) = self.shared.read_places(self.id, pc, lane, places, access) {
                     let at = (self.element(access, index, c), offset as u32 / 8);
                     let trap = self.found_shared(access, lane, at, finding, "reads");
-                    self.excuse(pc, Excusable::UnwrittenRead, trap)?;
+                    self.read_early(pc, trap)?;
                 }
                 Ok(load_bits(&self.shared.words, offset, size))
             }

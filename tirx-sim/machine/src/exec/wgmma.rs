@@ -514,7 +514,6 @@ impl Machine<'_, '_> {
                     };
                     if !place.is_written() {
                         unwritten = Some((*raw, name()));
-                        break;
                     }
                     if let Some((why, pc)) = fills.mismatch(*raw, place, descriptor, Some(format)) {
                         let message = format!("the tensor core reads {} {why}", name());
@@ -537,7 +536,7 @@ impl Machine<'_, '_> {
                         Trap::new(FaultKind::Uninitialized, 0, message)
                     }
                 };
-                self.excuse(forked.mark.pc(), Excusable::UnwrittenRead, trap)?;
+                self.read_early(forked.mark.pc(), trap)?;
             }
             let words = &self.shared.words;
             let first = *raw as usize / 4;

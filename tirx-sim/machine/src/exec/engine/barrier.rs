@@ -77,7 +77,7 @@ impl Machine<'_, '_> {
         let shared = match rank {
             None => &mut *self.shared,
             Some(rank) => match self.peers.get(rank) {
-                Some(block) if !block.done() => &mut block.shared,
+                Some(block) if !block.gone() => &mut block.shared,
                 _ => {
                     let message = format!("{name} of rank {rank} of the cluster, where no block runs");
                     return Err(misuse(lane, message));

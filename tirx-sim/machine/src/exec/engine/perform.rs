@@ -186,7 +186,7 @@ impl Block {
             let shared = match rank.filter(|r| *r as usize != peers.rank()) {
                 None => &mut self.shared,
                 Some(rank) => match peers.get(rank) {
-                    Some(block) if !block.done() => &mut block.shared,
+                    Some(block) if !block.gone() => &mut block.shared,
                     _ => {
                         let message = format!(
                             "{} completes at {name} of rank {rank}, where no block runs",

@@ -4,6 +4,7 @@ use crate::exec::access::Check;
 use crate::exec::address::{Target, decode};
 use crate::exec::cells::Cells;
 use crate::exec::cluster::Peers;
+use crate::exec::early::read_early;
 use crate::exec::engine::Operation;
 use crate::exec::fills::FILLED;
 use crate::exec::order::{Conflict, Forked, Known, Place, Space};
@@ -192,7 +193,7 @@ impl Reach<'_, '_> {
         let shared = match rank {
             None => &mut *self.shared,
             Some(rank) => match self.peers.get(rank) {
-                Some(block) if !block.done() => {
+                Some(block) if !block.gone() => {
                     block.shared.shared_out = true;
                     &mut block.shared
                 }
@@ -206,18 +207,13 @@ impl Reach<'_, '_> {
             },
         };
         let mut found = None;
-        let goes_on = self.ctx.findings.after.contains(Excusable::UnwrittenRead);
         let unfenced = self.ctx.findings.after.contains(Excusable::MissingFence);
         match &mut shared.cells {
             Cells::Fine(cells) => {
                 for (at, place) in cells[places.clone()].iter_mut().enumerate() {
                     let part = ((places.start + at) << code.granule) / 8;
                     if !matches!(how, Use::Write(_)) && !place.is_written() {
-                        found = Some((part, None));
-                        if goes_on {
-                            continue;
-                        }
-                        break;
+                        found = found.or(Some((part, None)));
                     }
                     if let Err(conflict) = how.note(place, &self.operation.forked, Space::Shared) {
                         found = Some((part, Some(conflict)));
@@ -264,11 +260,14 @@ impl Reach<'_, '_> {
                 return Err(trap);
             }
             let trap = self.conflict(&name, verb, conflict);
-            let finding = match conflict {
-                Some(Conflict::Unfenced(_)) => Excusable::MissingFence,
-                _ => Excusable::UnwrittenRead,
-            };
-            self.excuse(finding, trap)?;
+            match conflict {
+                Some(Conflict::Unfenced(_)) => self.excuse(Excusable::MissingFence, trap)?,
+                Some(_) => return Err(trap),
+                None => {
+                    let by = (self.operation.warp, self.operation.pc);
+                    read_early(self.ctx, self.shared, by, trap)?;
+                }
+            }
         }
         let shared = match rank.and_then(|rank| self.peers.get(rank)) {
             Some(block) => &mut block.shared,

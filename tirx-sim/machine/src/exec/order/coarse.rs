@@ -112,6 +112,9 @@ pub(crate) fn read(order: &Order, cell: &mut Cell, stamp: Stamp, lane: u32) -> R
     let stamp = Stamp(stamp.0 | lane as u64);
     if write.segment() >= order.floor(warp)[write.warp()] {
         if write == NEVER {
+            if order.check {
+                record(cell, stamp.0, epoch_bits(order), 1 << warp);
+            }
             return Err(Finding::Uninitialized);
         }
         if order.check && !write.same_thread(stamp) {

@@ -176,6 +176,9 @@ impl Pages {
             let missing =
                 |lane: &u32| mask >> lane & 1 != 0 && !self.is_written(first + at[*lane as usize] as usize);
             if let Some(lane) = (0..LANES as u32).find(missing) {
+                if order.check {
+                    self.note(first, &at, stamp, mask, pages);
+                }
                 return Err((lane, Finding::Uninitialized));
             }
         }

@@ -84,7 +84,7 @@ impl Reach<'_, '_> {
         }
         let name = self.operation.name;
         match self.peers.get(rank as u32) {
-            Some(block) if !block.done() => Ok(&mut block.shared.bank),
+            Some(block) if !block.gone() => Ok(&mut block.shared.bank),
             _ => Err(misuse(
                 self.operation.lane,
                 format!("{name} reaches rank {rank} of the cluster, where no block runs"),
