@@ -169,10 +169,10 @@ def gather(A: T.Buffer((4,), "float32"), B: T.Buffer((1,), "float32")):
 #   replace: "T.ptx.mbarrier.try_wait_acquire_cluster" -> "T.ptx.mbarrier.try_wait"
 #   fault: reads `S[1]`, which thread (0, 0, 0) of block (1, 0, 0) wrote, and no cluster barrier orders the two
 
-# The first block does not wait, and ends.
+# The first block does not wait, and reads what others are still to write.
 # variant: gather_ended of gather
 #   without: "T.ptx.mbarrier.try_wait_acquire_cluster(all_here.ptr_to([0]), 0)"
-#   fault: reads `S[1]` before any thread has written it
+#   fault: of rank 0 of the cluster, which thread (0, 0, 0) of block (0, 0, 0) read, and no cluster barrier orders the two
 
 
 # A warp produces, another consumes, by two named barriers in turn.

@@ -1,8 +1,8 @@
 //! Reads of shared memory that nobody has written yet. Whether the write is missing or only the order (a barrier, or the wait for
 //! a copy) is known later: the block goes on, and a write that comes without an order behind the read is the cause.
 //!
-//! What the block does in between is not reported: it may follow from the value that was read. Barriers that threads come to in a
-//! wrong way are, since they explain the read. Where nothing explains it until the block ends, waits for ever or has run
+//! What the block does in between is not reported: it may follow from the value that was read. A barrier that
+//! threads skip is, since it explains the read. Where nothing explains it until the block ends, waits for ever or has run
 //! [`STEPS`] more, the read is reported as it was found.
 
 use super::access::Check;
@@ -77,12 +77,9 @@ impl EarlyRead {
     }
 }
 
-/// Whether a fault may be why something was read too early: a barrier that threads come to in a wrong way.
+/// Whether a fault may be why something was read too early: a barrier that threads skip, or come to again without having waited.
 pub(super) fn explains(fault: &Fault) -> bool {
-    matches!(
-        fault.kind,
-        FaultKind::BarrierDivergence | FaultKind::InvalidBarrier
-    )
+    fault.kind == FaultKind::BarrierDivergence
 }
 
 /// Goes on after a read of shared memory that nobody has written, until its cause is known.
