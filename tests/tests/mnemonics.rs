@@ -1,12 +1,20 @@
 //! Every instruction of the tables of mnemonics: read, printed, read back, and compiled by nvcc for the lowest GPU that has it.
 //!
-//! Each line of the tables is called with a sample of its tokens that has each token of a short slot at least once. The calls
-//! for one GPU are the statements of one kernel; their destinations are elements of global memory, so that nvcc drops none.
+//! Each line of the tables is called with a sample of its tokens that has each at least once; with `TIRX_MNEMONICS=64` all combinations
+//! of lines that have no more than 64, and of the others each two tokens that go together. The calls for one GPU are the statements
+//! of a few kernels; their destinations are elements of global memory, so that nvcc drops none.
 
-use std::collections::BTreeMap;
+#[path = "mnemonics/simulated.rs"]
+mod simulated;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use rayon::prelude::*;
 use tirx_core::intrin::mnemonic::call::space_of;
-use tirx_core::intrin::mnemonic::{Direction, Form, Instruction, Lookup, Operand, instructions, types};
+use tirx_core::intrin::mnemonic::lookup::Tokens;
+use tirx_core::intrin::mnemonic::{Direction, Form, Instruction, Operand, instructions, types};
 use tirx_core::ir::DType;
 
 /// The release of the PTX ISA that the toolkit of the tests knows.
@@ -26,6 +34,13 @@ const NEWER: &[(&str, &str, (u32, u32), bool)] = &[
     ("", "cp_mask", (8, 6), true),
     ("cp", "cta_group", (8, 6), true),
     ("", "im2col::w", (8, 6), true),
+    ("ld", "mmio.acquire", (9, 3), false),
+    ("st", "mmio.release", (9, 3), false),
+    ("ld", "volatile.local", (9, 4), false),
+    ("st", "volatile.local", (9, 4), false),
+    ("st", "complete_tx::bytes.b128", (9, 3), false),
+    ("", "tile::gather4", (8, 6), true),
+    ("", "tile::scatter4", (8, 6), true),
 ];
 
 /// The words of a call that are newer than its line.
@@ -35,8 +50,8 @@ fn newer(call: &Call) -> impl Iterator<Item = &'static (&'static str, &'static s
     })
 }
 
-/// Samples of a line's tokens.
-const SAMPLES: usize = 6;
+/// Combinations that are looked at, those that PTX does not have among them.
+const TRIED: usize = 20_000;
 
 /// The dtypes that operands have here, with the names of their buffers.
 const BUFFERS: &[(&str, &str)] = &[
@@ -73,119 +88,129 @@ struct Call {
     instruction: &'static Instruction,
 }
 
-/// Whether two are one instruction of the tables, which are read by families and as a whole.
-fn is_same(a: &Instruction, b: &Instruction) -> bool {
-    let names = |i: &Instruction| i.operands.iter().map(|o| o.name).collect::<Vec<_>>();
-    a.place == b.place && a.family == b.family && names(a) == names(b)
+/// Which combinations of a line's tokens are called.
+#[derive(Clone, Copy)]
+enum Sample {
+    /// Each token is there at least once.
+    Tokens,
+    /// All of lines that have no more than this many; of the others each two tokens that go together are there.
+    All(usize),
 }
 
-/// A mnemonic with one choice of tokens; `None` where PTX does not have it.
-fn mnemonic(instruction: &'static Instruction, round: usize, with_optional: bool) -> Option<String> {
-    let mut text = instruction.family.to_string();
-    for (i, slot) in instruction.slots.iter().enumerate() {
-        if slot.optional && (!with_optional || !(round + i).is_multiple_of(2)) {
-            continue;
+impl Sample {
+    /// All where `TIRX_MNEMONICS` is a number.
+    fn or_all(self) -> Sample {
+        match tirx_tests::number("TIRX_MNEMONICS", 0) {
+            0 => self,
+            most => Sample::All(most as usize),
         }
-        text.push('.');
-        text.push_str(&slot.tokens[(round * 5 + i * round) % slot.tokens.len()]);
     }
-    let lookup = Lookup::mnemonic(&text).ok()?;
-    let found = lookup
-        .candidates
-        .iter()
-        .find(|c| is_same(c.instruction, instruction))?;
-    (found.missing().is_none() && found.mistake().is_none()).then_some(text)
+
+    fn of(self, instruction: &'static Instruction) -> Vec<Tokens> {
+        let all = Tokens::combinations(instruction);
+        // A distance without a common divisor: the first numbers reached are spread over all slots.
+        let step = (all / 3..)
+            .find(|step| greatest_common_divisor(*step, all) == 1)
+            .unwrap_or(1);
+        let tried = 0..all.min(TRIED);
+        let mut legal: Vec<Tokens> = tried
+            .filter_map(|n| Tokens::combination(instruction, n * step % all))
+            .collect();
+        let mut seen = BTreeSet::new();
+        let mut keep = |tokens: &Tokens, distance: usize| {
+            let filled: Vec<&str> = tokens.each().map(|(_, token)| token).collect();
+            let pairs = (0..filled.len()).flat_map(|a| (a..filled.len()).map(move |b| (a, b)));
+            let near = pairs.filter(|(a, b)| b - a <= distance);
+            near.fold(false, |new, (a, b)| {
+                seen.insert((a, filled[a], b, filled[b])) || new
+            })
+        };
+        match self {
+            Sample::Tokens => legal.retain(|tokens| keep(tokens, 0)),
+            Sample::All(most) if legal.len() <= most => {}
+            Sample::All(_) => legal.retain(|tokens| keep(tokens, usize::MAX)),
+        }
+        legal
+    }
+}
+
+fn greatest_common_divisor(a: usize, b: usize) -> usize {
+    match b {
+        0 => a,
+        b => greatest_common_divisor(b, a % b),
+    }
 }
 
 /// The operands of a call; `None` where one has no dtype of the language.
-fn operands(instruction: &'static Instruction, text: &str, at: &mut usize) -> Option<Vec<String>> {
-    let lookup = Lookup::mnemonic(text).ok()?;
-    let tokens = lookup
-        .candidates
-        .iter()
-        .find(|c| is_same(c.instruction, instruction))?;
-    let mut out = Vec::new();
-    for operand in &instruction.operands {
-        let there = operand
-            .present
-            .is_none_or(|(slot, token)| match (tokens.get(slot), token) {
-                ("", "") => tokens.has(slot),
-                (filled, "") => !filled.is_empty(),
-                (filled, token) => filled == token,
-            });
-        if !there {
-            continue;
-        }
-        let one = |operand: &Operand, at: &mut usize| -> Option<String> {
-            Some(match &operand.form {
-                Form::Literal(_) => return Some(String::new()),
-                Form::Immediate(ranges) => ranges[0].0.to_string(),
-                Form::Address(space) => {
-                    let space = if space.is_empty() { space_of(tokens) } else { space };
-                    match space {
-                        "tmem" => "B32[0]".into(),
-                        space if space.starts_with("shared") => "S.ptr_to([0])".into(),
-                        // Their generic addresses are of shared memory.
-                        "" if matches!(instruction.family, "mbarrier" | "ldmatrix" | "stmatrix")
-                            || tokens.has("mbarrier") =>
-                        {
-                            "S.ptr_to([0])".into()
-                        }
-                        _ => "B64.ptr_to([0])".into(),
-                    }
-                }
-                Form::Register => {
-                    let ty = tokens.type_of(operand.ty);
-                    let dtype = *types::dtypes(ty).first()?;
-                    match (ty, operand.direction) {
-                        ("pred", Direction::Read) => "T.ptx.pred(B32[0])".into(),
-                        ("ptr", _) => "B64.ptr_to([0])".into(),
-                        (_, Direction::Read) => format!("{}[1]", buffer(dtype)?),
-                        (ty, _) => {
-                            *at += 1;
-                            let name = if ty == "pred" { "B32" } else { buffer(dtype)? };
-                            format!("{name}[{}]", 1 + *at)
-                        }
-                    }
-                }
-            })
-        };
-        for _ in 0..operand.count.of(tokens) {
-            let text = one(operand, at)?;
-            if !text.is_empty() {
-                out.push(text);
+fn operands(tokens: &Tokens, at: &mut usize) -> Option<Vec<String>> {
+    let mut one = |operand: &Operand| -> Option<String> {
+        Some(match &operand.form {
+            Form::Literal(_) => return None,
+            // The second half begins behind the first one.
+            Form::Immediate(_) if operand.name == "immHalfSplitoff" => {
+                let packed = tokens.has("pack::16b") || tokens.has("unpack::16b");
+                (tokens.number("num", 0) * if packed { 2 } else { 1 }).to_string()
             }
+            Form::Immediate(ranges) => ranges[0].0.to_string(),
+            Form::Address(space) => {
+                let space = if space.is_empty() { space_of(tokens) } else { space };
+                match space {
+                    "tmem" => "B32[0]".into(),
+                    "local" => "L.ptr_to([0])".into(),
+                    space if space.starts_with("shared") => "S.ptr_to([0])".into(),
+                    // Their generic addresses are of shared memory.
+                    "" if matches!(tokens.instruction.family, "mbarrier" | "ldmatrix" | "stmatrix")
+                        || tokens.has("mbarrier") =>
+                    {
+                        "S.ptr_to([0])".into()
+                    }
+                    _ => "B64.ptr_to([0])".into(),
+                }
+            }
+            Form::Register => {
+                let ty = tokens.type_of(operand.ty);
+                let dtype = *types::dtypes(ty).first()?;
+                match (ty, operand.direction) {
+                    ("pred", Direction::Read) => "T.ptx.pred(B32[0])".into(),
+                    ("ptr", _) => "B64.ptr_to([0])".into(),
+                    (_, Direction::Read) if operand.name == "membermask" => "T.uint32(0xffffffff)".into(),
+                    (_, Direction::Read) => format!("{}[1]", buffer(dtype)?),
+                    (ty, _) => {
+                        *at += 1;
+                        let name = if ty == "pred" { "B32" } else { buffer(dtype)? };
+                        format!("{name}[{}]", 1 + *at)
+                    }
+                }
+            }
+        })
+    };
+    let mut out = Vec::new();
+    for (operand, count) in tokens.operands() {
+        for _ in 0..count {
+            out.push(one(operand)?);
         }
     }
     Some(out)
 }
 
-/// The sampled calls of all instructions, and the lines of which none has operands of the language's dtypes.
-fn calls() -> (Vec<Call>, Vec<&'static str>) {
+/// The calls of all instructions, and the lines of which none has operands of the language's dtypes.
+fn calls(sample: Sample) -> (Vec<Call>, Vec<&'static str>) {
     let (mut out, mut without) = (Vec::new(), Vec::new());
     for instruction in instructions() {
-        let mut seen = Vec::new();
-        for round in 0..40 {
-            for optional in [true, false] {
-                let Some(text) = mnemonic(instruction, round, optional) else {
-                    continue;
-                };
-                if seen.contains(&text) || seen.len() >= SAMPLES {
-                    continue;
-                }
-                let mut writes = 0;
-                if let Some(list) = operands(instruction, &text, &mut writes) {
-                    out.push(Call {
-                        text: format!("T.ptx[\"{text}\"]({})", list.join(", ")),
-                        mnemonic: text.clone(),
-                        writes,
-                        instruction,
-                    });
-                    seen.push(text);
-                }
+        let before = out.len();
+        for tokens in sample.of(instruction) {
+            let mut writes = 0;
+            if let Some(list) = operands(&tokens, &mut writes) {
+                let mnemonic = tokens.text();
+                out.push(Call {
+                    text: format!("T.ptx[\"{mnemonic}\"]({})", list.join(", ")),
+                    mnemonic,
+                    writes,
+                    instruction,
+                });
             }
         }
-        if seen.is_empty() {
+        if out.len() == before {
             without.push(instruction.place.as_str());
         }
     }
@@ -208,7 +233,7 @@ fn kernel(calls: &[&Call]) -> String {
         ));
     }
     text.push_str("    T.device_entry()\n    bx = T.cta_id([2])\n    tx = T.thread_id([128])\n");
-    text.push_str("    S = T.alloc_shared((128,), \"uint64\")\n");
+    text.push_str("    S = T.alloc_shared((128,), \"uint64\")\n    L = T.alloc_local((4,), \"uint64\")\n");
     let (dtype, name) = WIDE;
     if calls.iter().any(|c| c.text.contains(name)) {
         text.push_str(&format!("    {name} = T.alloc_local(({extent},), \"{dtype}\")\n"));
@@ -219,9 +244,32 @@ fn kernel(calls: &[&Call]) -> String {
     text
 }
 
+/// The lowest GPU that has an instruction.
+fn gpu_of(call: &Call) -> String {
+    let least = call
+        .instruction
+        .gpus
+        .first()
+        .map_or("sm_80".into(), |arch| match arch.families.is_empty() {
+            true => format!("sm_{}", arch.least.max(80)),
+            false => arch.example(),
+        });
+    // Few kernels: the GPUs before Hopper are one. Accesses of 256 bits are of Blackwell.
+    let words = ["b64", "u64", "s64", "f64"];
+    let wide = call.mnemonic.contains(".v8.")
+        || call.mnemonic.contains(".v4.") && words.iter().any(|w| call.mnemonic.ends_with(w));
+    let blackwell = newer(call).any(|(.., blackwell)| *blackwell);
+    match least.as_str() {
+        "sm_80" | "sm_90" if blackwell => "sm_100a".to_string(),
+        "sm_80" | "sm_86" | "sm_89" | "sm_90" if wide => "sm_100".to_string(),
+        "sm_80" | "sm_86" | "sm_89" => "sm_90".to_string(),
+        _ => least,
+    }
+}
+
 #[test]
 fn each_instruction_is_read_printed_and_read_back() {
-    let (calls, without) = calls();
+    let (calls, without) = calls(Sample::Tokens.or_all());
     assert!(without.is_empty(), "no call of {without:?}");
     assert!(calls.len() > 1500, "{} calls", calls.len());
     for chunk in calls.chunks(200) {
@@ -241,54 +289,43 @@ fn each_instruction_compiles_for_its_lowest_gpu() {
         );
         return;
     };
-    let (calls, _) = calls();
+    let (calls, _) = calls(Sample::Tokens.or_all());
     let mut by_target: BTreeMap<(String, bool), Vec<&Call>> = BTreeMap::new();
     let known = |c: &&Call| c.instruction.ptx <= KNOWN && newer(c).all(|(_, _, ptx, _)| *ptx <= KNOWN);
     for call in calls.iter().filter(known) {
-        let gpu = call.instruction.gpus.first().map_or("sm_80".into(), |arch| {
-            let least = match arch.families.is_empty() {
-                true => format!("sm_{}", arch.least.max(80)),
-                false => arch.example(),
-            };
-            // Few kernels: the GPUs before Hopper are one. Accesses of 256 bits are of Blackwell.
-            let words = ["b64", "u64", "s64", "f64"];
-            let wide = call.mnemonic.contains(".v8.")
-                || call.mnemonic.contains(".v4.") && words.iter().any(|w| call.mnemonic.ends_with(w));
-            let blackwell = newer(call).any(|(.., blackwell)| *blackwell);
-            match least.as_str() {
-                "sm_80" | "sm_90" if blackwell => "sm_100a".to_string(),
-                "sm_80" | "sm_86" | "sm_89" | "sm_90" if wide => "sm_100".to_string(),
-                "sm_80" | "sm_86" | "sm_89" => "sm_90".to_string(),
-                _ => least,
-            }
-        });
         let pair = call.mnemonic.contains("cta_group::2");
+        let gpu = gpu_of(call);
         by_target.entry((gpu, pair)).or_default().push(call);
     }
-    let mut wrong = String::new();
-    for ((target, _), calls) in &by_target {
-        let text = kernel(calls);
-        let source = match tirx_tests::cuda_text("k.py", &text, "k", &Default::default(), target) {
-            Ok(source) => source,
-            Err(message) => {
-                wrong.push_str(&format!("{target}: {message}\n"));
-                continue;
-            }
-        };
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("k.cu");
-        std::fs::write(&path, source).unwrap();
-        let run = std::process::Command::new(&nvcc)
-            .args(["-std=c++17", "-O1", "-cubin", "-arch", target, "-o"])
-            .arg(dir.path().join("k.cubin"))
-            .arg(&path)
-            .output()
-            .unwrap();
-        if !run.status.success() {
-            wrong.push_str(&format!("{target}:\n{}\n", String::from_utf8_lossy(&run.stderr)));
-        }
-    }
+    let kernels: Vec<(&str, &[&Call])> = by_target
+        .iter()
+        .flat_map(|((target, _), calls)| calls.chunks(500).map(|calls| (target.as_str(), calls)))
+        .collect();
+    let wrong: Vec<String> = kernels
+        .par_iter()
+        .filter_map(|(target, calls)| compile(&nvcc, target, calls).err())
+        .collect();
+    let wrong = wrong.join("\n");
     assert!(wrong.is_empty(), "{wrong}");
     let compiled: usize = by_target.values().map(Vec::len).sum();
     assert!(compiled > 1000, "{compiled} calls");
+}
+
+/// Compiles a kernel of calls for a GPU.
+fn compile(nvcc: &Path, target: &str, calls: &[&Call]) -> Result<(), String> {
+    let source = tirx_tests::cuda_text("k.py", &kernel(calls), "k", &Default::default(), target);
+    let source = source.map_err(|message| format!("{target}: {message}"))?;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("k.cu");
+    std::fs::write(&path, source).unwrap();
+    let run = Command::new(nvcc)
+        .args(["-std=c++17", "-O1", "-cubin", "-arch", target, "-o"])
+        .arg(dir.path().join("k.cubin"))
+        .arg(&path)
+        .output()
+        .unwrap();
+    match run.status.success() {
+        true => Ok(()),
+        false => Err(format!("{target}:\n{}", String::from_utf8_lossy(&run.stderr))),
+    }
 }

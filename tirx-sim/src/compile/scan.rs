@@ -437,6 +437,21 @@ impl Visitor for Uses {
                     self.memory.insert(buffer.data.clone());
                 }
             }
+            // An asynchronous product reads its registers later.
+            ExprKind::Call {
+                op: Op::PtxInstruction,
+                args,
+            } if args
+                .first()
+                .and_then(Expr::as_str)
+                .is_some_and(|name| name.contains("wgmma.mma_async")) =>
+            {
+                for arg in args {
+                    if let ExprKind::BufferLoad { buffer, .. } = &arg.kind {
+                        self.memory.insert(buffer.data.clone());
+                    }
+                }
+            }
             ExprKind::BufferLoad {
                 buffer,
                 indices,

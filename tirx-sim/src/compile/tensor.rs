@@ -3,6 +3,7 @@
 //! Operands in registers are named by pointers to elements of local arrays. They are loaded before and stored after, as
 //! any access through a pointer is, so that what is between works on vector registers alone.
 
+use tirx_ir::intrin::mnemonic::InstructionCall;
 use tirx_ir::{DType, Expr, ExprKind};
 use tirx_source::diagnostic::{Result, error};
 
@@ -301,27 +302,69 @@ impl Compiler<'_> {
         let negative = |e: &Expr| e.as_int().is_some_and(|v| v < 0) || e.as_float().is_some_and(|v| v < 0.0);
         (wgmma.turned_a, wgmma.turned_b) = (set(&args[5]), set(&args[6]));
         (wgmma.negate_a, wgmma.negate_b) = (negative(&args[7]), negative(&args[8]));
-        let keep = self.value(&args[9])?;
+        let (descriptors, registers) = args[10..].split_at(descriptors);
+        self.issue_wgmma(wgmma, &args[9], descriptors, registers)
+    }
+
+    /// A `wgmma.mma_async` whose A and B have formats of their own; false where they are single bits.
+    pub(super) fn wgmma_of_formats(&mut self, call: &InstructionCall) -> Result<bool> {
+        let tokens = &call.tokens;
+        let formats = ["atype", "btype", "dtype"].map(|slot| Format::named(tokens.get(slot)));
+        let ([Some(a), Some(b), Some(d)], Some(keep)) = (formats, call.get("scale_d")) else {
+            return Ok(false);
+        };
+        let [m, n, k] = [0, 1, 2].map(|at| tokens.number("shape", at));
+        let mut wgmma = match Wgmma::new(m, n, k, a, d) {
+            Ok(wgmma) => wgmma,
+            Err(message) => return error(self.span, message),
+        };
+        wgmma.b = b;
+        if let Accumulator::I32 { saturate } = &mut wgmma.d {
+            *saturate = tokens.has("satfinite");
+        }
+        let number = |name: &str| call.get(name).and_then(Expr::as_int).unwrap_or(0);
+        (wgmma.turned_a, wgmma.turned_b) = (number("trans_a") != 0, number("trans_b") != 0);
+        (wgmma.negate_a, wgmma.negate_b) = (number("scale_a") < 0, number("scale_b") < 0);
+        let descriptors = [call.list("a_desc"), call.list("b_desc")].concat();
+        let registers = [call.list("a"), call.list("d")].concat();
+        let is_register = |e: &Expr| matches!(e.kind, ExprKind::BufferLoad { .. }) || e.dtype.is_handle();
+        if !registers.iter().all(is_register) {
+            return Ok(false);
+        }
+        self.issue_wgmma(wgmma, keep, &descriptors, &registers)?;
+        Ok(true)
+    }
+
+    /// A `wgmma.mma_async`: whether to add, descriptors (of A and B, or of B with A in registers), registers of A if it has some, and
+    /// of the sums.
+    pub(super) fn issue_wgmma(
+        &mut self,
+        wgmma: Wgmma,
+        keep: &Expr,
+        descriptors: &[Expr],
+        registers: &[Expr],
+    ) -> Result<()> {
+        let keep = self.value(keep)?;
         let keep = self.convert(keep, Kind::U32)?;
         let keep = self.vector(keep)?;
         let mut words = Vec::new();
-        for descriptor in &args[10..10 + descriptors] {
+        for descriptor in descriptors {
             let value = self.value(descriptor)?;
             let value = self.convert(value, Kind::U64)?;
             words.push(self.vector(value)?);
         }
-        let registers = &args[10 + descriptors..];
-        let left_count = if descriptors == 2 {
-            0
-        } else {
-            wgmma.left_registers()
+        let left_count = match descriptors.len() {
+            2 => 0,
+            _ => wgmma.left_registers(),
         };
         if registers.len() != left_count + wgmma.sums() {
             return error(
                 self.span,
                 format!(
-                    "wgmma is given {} registers per thread, and m{m}n{n}k{k} has {left_count} of A and {} accumulators",
+                    "wgmma is given {} registers per thread, and m64n{}k{} has {left_count} of A and {} accumulators",
                     registers.len(),
+                    wgmma.n,
+                    wgmma.k(),
                     wgmma.sums()
                 ),
             );
@@ -331,7 +374,7 @@ impl Compiler<'_> {
             pointers.push(self.register_pointer(register)?);
         }
         let sums = pointers.split_off(left_count);
-        let left = match descriptors {
+        let left = match descriptors.len() {
             2 => LeftOperand::Shared(words[0]),
             _ => LeftOperand::Registers(pointers),
         };

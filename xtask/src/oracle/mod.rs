@@ -8,13 +8,15 @@
 //! `cargo xtask oracle [ir] [sass] [--tvm 0.27] [ARCH...] [FILE.py...] [NAME...]`: one of the two halves, the other release of TVM,
 //! architectures other than sm_90a and sm_100a, more kernel files, and only the kernels whose name holds a word.
 //!
-//! `cargo xtask oracle layouts` and `cargo xtask oracle tiles` compare random layouts and random tile primitives.
+//! `cargo xtask oracle layouts` and `cargo xtask oracle tiles` compare random layouts and random tile primitives, `cargo xtask oracle
+//! mnemonics` the instructions behind `T.ptx` in 0.27.
 
 mod explained;
 mod intended;
 mod kernels;
 mod layouts;
 mod machine_code;
+mod mnemonics;
 mod stages;
 mod tiles;
 
@@ -136,6 +138,7 @@ pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {
     match args.split_first() {
         Some((word, rest)) if word == "layouts" => return layouts::compare(root, rest),
         Some((word, rest)) if word == "tiles" => return tiles::compare(root, rest),
+        Some((word, [])) if word == "mnemonics" => return mnemonics::compare(root),
         _ => {}
     }
     let wanted = Wanted::read(args)?;

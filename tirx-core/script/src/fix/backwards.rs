@@ -6,7 +6,7 @@
 
 use super::calls::{Argument, Literal, OldCall, StatementForm};
 use super::edit::Edit;
-use super::{normal, values};
+use super::{library, normal, products, registers, values};
 use crate::intrin::Op;
 use crate::intrin::cache_policy;
 use crate::intrin::mnemonic::lookup::Tokens;
@@ -14,6 +14,7 @@ use crate::intrin::mnemonic::syntax::RowCall;
 use crate::intrin::mnemonic::{
     Direction, Form, Instruction, JOINED, Lookup, Operand, instructions, lookup, types,
 };
+use crate::ir::DType;
 use crate::lang;
 
 /// More alternatives than these are not tried.
@@ -88,6 +89,9 @@ pub(super) fn alternatives(call: &OldCall, temporary: &str) -> Alternatives {
         return out;
     };
     out.edits.extend(written(call, op, &given, temporary));
+    out.edits.extend(library::query(call, op, &given, temporary));
+    out.edits
+        .extend(products::filled(op, &given).into_iter().map(Edit::Call));
     if let Some((_, _, argument, value)) = special {
         set(&mut given, argument, Argument::of_literal(value.clone()));
     }
@@ -261,7 +265,7 @@ fn variants(given: Given, temporary: &str) -> Vec<Variant> {
     let before = in_other_block(&mut given, temporary);
     let mut all = vec![given];
     all.extend(one_address(&all[0]));
-    all.extend(of_elements(&all[0]));
+    all.extend(registers::of_elements(&all[0]));
     let all = all.into_iter().flat_map(|given| {
         let variants = before.iter().map(move |before| Variant {
             given: given.clone(),
@@ -332,19 +336,6 @@ fn in_other_block(given: &mut Given, temporary: &str) -> Vec<Vec<String>> {
         Argument::of_literal(Literal::Text("shared::cluster".into())),
     );
     before
-}
-
-/// The values of a store one by one, where 0.26 takes the address of the first.
-fn of_elements(given: &Given) -> Option<Given> {
-    let source = value_of(given, "src")?;
-    let count = match value_of(given, "vec").and_then(|vec| vec.literal.clone()) {
-        Some(Literal::Text(vec)) => vec.trim_start_matches('v').parse().unwrap_or(1),
-        _ => 1,
-    };
-    let values = source.consecutive(count)?;
-    let mut other: Given = given.iter().filter(|(name, _)| *name != "src").cloned().collect();
-    other.push(("values", values));
-    Some(other)
 }
 
 /// An address of tensor memory that is given in parts, as one.
@@ -479,7 +470,18 @@ impl Line {
 
     /// Reads the row's arguments backwards; `None` where the line is another call.
     fn solve(&mut self, row: &RowCall, given: &Given) -> Option<()> {
+        let by_kind = products::tokens(&row.name, given);
+        for (slot, token) in &by_kind {
+            let slot = self.slot(slot)?;
+            self.keep(slot, |known| known == token)?;
+        }
         for (name, value) in &row.args {
+            if products::ZEROS.contains(name) && self.operand(value).is_none() {
+                return None;
+            }
+            if !by_kind.is_empty() && products::DTYPES.contains(name) {
+                continue;
+            }
             if let Some(condition) = name.strip_prefix('&') {
                 if let Some(slot) = self.slot(condition) {
                     self.keep(slot, |token| !token.is_empty())?;
@@ -527,7 +529,7 @@ impl Line {
         };
         if let Some(quoted) = from.strip_prefix('\'') {
             let quoted = quoted.trim_end_matches('\'');
-            return text.is_none_or(|text| text == quoted).then_some(());
+            return text.is_none_or(|text| is_word(text, quoted)).then_some(());
         }
         if let Ok(fixed) = from.parse::<i128>() {
             return number.is_none_or(|number| number == fixed).then_some(());
@@ -638,6 +640,13 @@ impl Line {
         calls.flatten().take(MOST).collect()
     }
 
+    /// Whether 0.26 may leave out an operand that is zero then.
+    fn is_zero_without(&self, operand: &Operand) -> bool {
+        let row = self.instruction.row.iter().flat_map(|row| &row.args);
+        row.into_iter()
+            .any(|(name, from)| products::ZEROS.contains(name) && *from == operand.name)
+    }
+
     /// The instruction of a mnemonic, if it is this one.
     fn legal(&self, words: &[String]) -> Option<Tokens> {
         let found = Lookup::mnemonic(&words.join(".")).ok()?;
@@ -664,6 +673,14 @@ impl Line {
                 continue;
             }
             let Some((_, values)) = self.operands.iter().find(|(name, _)| *name == operand.name) else {
+                if self.is_zero_without(operand) {
+                    let is_float = types::dtypes(tokens.type_of(operand.ty))[..1]
+                        .iter()
+                        .all(|d| d.is_float());
+                    let zero = if is_float { "0.0" } else { "0" };
+                    arguments.extend((0..operand.count.of(tokens)).map(|_| zero.to_string()));
+                    continue;
+                }
                 // Its slot is left out, or it is a destination that has no place here.
                 operand.present?;
                 continue;
@@ -762,7 +779,9 @@ impl NewCall {
         let mut all: Vec<String> = named
             .filter(|name| scalars.iter().any(|dtype| dtype.to_string() == *name))
             .collect();
-        for dtype in dtypes {
+        // A truth value may be written to a word, as which 0.26 gives it.
+        let is_truth = operand.is_some_and(|operand| self.tokens.type_of(operand.ty) == "pred");
+        for dtype in dtypes.iter().copied().chain(is_truth.then_some(DType::UINT32)) {
             let name = dtype.to_string();
             if !all.contains(&name) {
                 all.push(name);

@@ -98,10 +98,14 @@ impl Argument {
     /// The element whose address this is, and those behind it: `A[i, j]`, `A[i, j + 1]`.
     pub(super) fn consecutive(&self, count: usize) -> Option<Vec<Argument>> {
         let element = self.element.as_ref()?;
-        let (start, end) = (element.strip_suffix(']')?, "]");
-        let behind = |at: usize| match at {
-            0 => element.clone(),
-            _ => format!("{start} + {at}{end}"),
+        let start = element.strip_suffix(']')?;
+        let (outer, last) = start.split_at(start.rfind(['[', ',', ' '])? + 1);
+        let behind = |at: usize| match (at, last.parse::<usize>()) {
+            (0, _) => element.clone(),
+            (_, Ok(last)) if !outer.ends_with("- ") && !outer.ends_with("+ ") && !outer.ends_with("* ") => {
+                format!("{outer}{}]", last + at)
+            }
+            _ => format!("{start} + {at}]"),
         };
         (!element.starts_with('*')).then(|| (0..count).map(|at| Argument::of_text(&behind(at))).collect())
     }

@@ -12,7 +12,10 @@
 mod backwards;
 mod calls;
 mod edit;
+mod library;
 mod normal;
+mod products;
+mod registers;
 mod trial;
 mod values;
 
@@ -91,8 +94,10 @@ pub fn to_v27(
     text: &str,
     build: &mut dyn FnMut(&Attempt) -> Option<Vec<IRModule>>,
 ) -> Result<Fixed, Diagnostics> {
+    // The line that each line had in the text as it was given.
+    let (start, mut lines) = library::with_import(text);
     let mut fixed = Fixed {
-        text: text.to_string(),
+        text: start,
         replaced: Vec::new(),
         left: Vec::new(),
         differs: false,
@@ -101,8 +106,6 @@ pub fn to_v27(
         text,
         given: BTreeSet::new(),
     };
-    // The line that each line had in the text as it was given.
-    let mut lines: Vec<usize> = (1..=text.matches('\n').count() + 1).collect();
     let mut before = None;
     // Calls that cannot be replaced, by where they begin.
     let mut left: Vec<(usize, Left)> = Vec::new();
@@ -110,7 +113,7 @@ pub fn to_v27(
         // Between two rounds a file has calls of both releases.
         let shift = if round == 0 { 0 } else { BOTH.len() };
         let whole = if round == 0 {
-            text.to_string()
+            fixed.text.clone()
         } else {
             format!("{BOTH}{}", fixed.text)
         };
@@ -198,6 +201,7 @@ pub fn to_v27(
             .collect();
         (fixed.text, lines) = edit::with_lines(&whole[shift..], &lines, &body);
     }
+    fixed.text = library::without_unused_import(text, &fixed.text);
     fixed.left = left
         .into_iter()
         .map(|(_, left)| left)

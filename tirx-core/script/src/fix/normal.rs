@@ -12,11 +12,13 @@
 //! - 0.26 takes any integer where 0.27 wants the instruction's dtype: conversions to unsigned integers are left out. So are
 //!   those of conditions to int32, which 0.27 makes of a condition that an instruction takes as a predicate.
 //! - A number that stands for a condition is compared with zero in 0.27.
+//! - Several registers of a load or store are given by the address of the first in 0.26.
+//! - A product has dtypes in 0.26 and a kind in 0.27; a copy that fills with zeros has a source without bytes in 0.27.
 //! - Dtypes have names of TVM and of PTX, and the block's own shared memory is `shared` and `shared::cta`.
 
 use std::collections::BTreeSet;
 
-use super::values;
+use super::{products, registers, values};
 use crate::intrin::Op;
 use crate::intrin::mnemonic::call::{InstructionCall, SINK};
 use crate::intrin::mnemonic::syntax::Direction;
@@ -45,6 +47,13 @@ pub(super) fn of_stmt(stmt: &Stmt, temporaries: &BTreeSet<String>) -> String {
 
 /// The names of dtypes in 0.26 and those of PTX, which rows take as the same.
 pub(super) const DTYPES: &[(&str, &str)] = &[
+    ("fp16", "f16"),
+    ("fp32", "f32"),
+    ("fp64", "f64"),
+    ("float64", "f64"),
+    ("int4", "s4"),
+    ("uint4", "u4"),
+    ("b1", "int1"),
     ("float16", "f16"),
     ("bfloat16", "bf16"),
     ("float32", "f32"),
@@ -53,6 +62,8 @@ pub(super) const DTYPES: &[(&str, &str)] = &[
     ("int32", "s32"),
     ("float8_e4m3fn", "e4m3"),
     ("float8_e5m2", "e5m2"),
+    ("float4_e2m1fn", "e2m1"),
+    ("float8_e8m0fnu", "e8m0"),
 ];
 
 /// Printed IR without the conversions of integers to unsigned ones, and with one name for each dtype.
@@ -96,7 +107,7 @@ fn comparable(printed: &str) -> String {
     }
     out = out.replace("\"shared::cta\"", "\"shared\"");
     for (name, ptx) in DTYPES {
-        out = out.replace(&format!("\"{ptx}\""), &format!("\"{name}\""));
+        out = out.replace(&format!("\"{name}\""), &format!("\"{ptx}\""));
     }
     out
 }
@@ -130,12 +141,13 @@ impl Mutator for Normal<'_> {
                 here(*op, args, &expr).unwrap_or(expr)
             }
             ExprKind::Call { op, args } if takes_a_condition(*op) => {
+                let args = products::by_kind(*op, args).unwrap_or_else(|| args.clone());
                 let args = args.iter().map(number_of_condition).collect();
                 Expr::new(ExprKind::Call { op: *op, args }, expr.dtype, expr.span)
             }
             ExprKind::Call { op, args } => match IN_PARTS.iter().find(|(known, _)| known == op) {
                 Some((_, address)) => with_one_address(*op, args, address, &expr).unwrap_or(expr),
-                None if expr.dtype.is_void() => expr,
+                None if expr.dtype.is_void() => registers::one_by_one(*op, args, &expr).unwrap_or(expr),
                 None => {
                     let value = values::as_instruction(*op, args, &expr);
                     value
@@ -155,6 +167,7 @@ impl Mutator for Normal<'_> {
         match &stmt.kind {
             StmtKind::Evaluate(call) => {
                 let stored = as_store(call).or_else(|| packed_as_store(call));
+                let stored = stored.or_else(|| products::as_filled(call));
                 stored.or_else(|| guarded(call)).unwrap_or(stmt)
             }
             StmtKind::Attr(Attr { key, body, .. }) if &**key == keys::PREDICATE => body.clone(),

@@ -20,6 +20,7 @@ impl Compiler<'_> {
         let family = tokens.instruction.family;
         match family {
             _ if HINTS.contains(&family) => {}
+            "wgmma" if tokens.has("mma_async") => return self.wgmma_of_formats(call),
             "cp" if tokens.has("prefetch") => {}
             "fence" => {
                 let scope = tokens.get("scope");

@@ -184,6 +184,31 @@ fn extreme(op: BinOp, a: Expr, b: Expr, nan: bool, xorsign: bool) -> Expr {
     }
 }
 
+/// The upper half of the product of two numbers of 64 bits.
+fn upper_half(a: Expr, b: Expr) -> Expr {
+    let dtype = a.dtype;
+    let bits = |e: &Expr| as_dtype(e.clone(), DType::UINT64);
+    let number = |n: i128| Expr::constant(DType::UINT64, n);
+    let low = |e: &Expr| super::and(e.clone(), number(0xffff_ffff));
+    let high = |e: &Expr| right(e.clone(), number(32));
+    let times = |a: Expr, b: Expr| binary(BinOp::Mul, a, b);
+    let plus = |a: Expr, b: Expr| binary(BinOp::Add, a, b);
+    let (x, y) = (bits(&a), bits(&b));
+    let first = plus(times(high(&x), low(&y)), high(&times(low(&x), low(&y))));
+    let second = plus(times(low(&x), high(&y)), low(&first));
+    let upper = plus(plus(times(high(&x), high(&y)), high(&first)), high(&second));
+    if dtype.is_uint() {
+        return upper;
+    }
+    // A negative factor counts 2^64 too much of the other.
+    let too_much = |factor: &Expr, other: &Expr| {
+        let negative = binary(BinOp::Lt, factor.clone(), Expr::constant(DType::INT64, 0));
+        Expr::select(negative, bits(other), number(0))
+    };
+    let upper = binary(BinOp::Sub, upper, too_much(&a, &b));
+    as_dtype(binary(BinOp::Sub, upper, too_much(&b, &a)), DType::INT64)
+}
+
 /// Arithmetic of integers.
 fn integers(call: &InstructionCall, family: &str, dtype: DType) -> Option<Written> {
     let tokens = &call.tokens;
@@ -204,6 +229,7 @@ fn integers(call: &InstructionCall, family: &str, dtype: DType) -> Option<Writte
         let (a, b) = (get("a")?, get("b")?);
         match () {
             () if tokens.has("lo") => Some(binary(BinOp::Mul, a, b)),
+            () if tokens.has("hi") && dtype.bits == 64 => Some(upper_half(a, b)),
             () if tokens.has("hi") => {
                 let all = exact(BinOp::Mul, a, b)?;
                 let shift = Expr::constant(all.dtype, dtype.bits.into());

@@ -42,6 +42,20 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
             let args = vec![get("a")?, get("b")?, get("c")?, call.get("immLut")?.clone()];
             one(Expr::call(Op::PtxLop3B32, DType::UINT32, args))
         }
+        // Whether the result is not zero, with the predicate `q`.
+        "lop3" => {
+            let args = vec![get("a")?, get("b")?, get("c")?, call.get("immLut")?.clone()];
+            let value = Expr::call(Op::PtxLop3B32, DType::UINT32, args);
+            let is_set = binary(BinOp::Ne, value.clone(), word(0));
+            let op = if tokens.get("boolop") == "or" {
+                BinOp::Or
+            } else {
+                BinOp::And
+            };
+            let mut written = vec![("p", vec![binary(op, is_set, call.get("q")?.clone())])];
+            written.extend(call.get("d").map(|_| ("d", vec![value])));
+            Some(written)
+        }
         "fns" => {
             let args = vec![get("mask")?, get("base")?, call.get("offset")?.clone()];
             one(Expr::call(Op::PtxFnsB32, DType::UINT32, args))
@@ -88,6 +102,30 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
                 left(Expr::select(replicated, sign, byte), word(8 * i))
             });
             one(bytes.reduce(or)?)
+        }
+        // The byte that each byte of the result is, by the two lower bits of `c`.
+        "prmt" => {
+            let all = both(get("a")?, get("b")?);
+            let s = and(get("c")?, word(3));
+            let mode = tokens.get("mode");
+            let bytes = (0..4).map(|i| {
+                let at = match mode {
+                    "f4e" => binary(BinOp::Add, s.clone(), word(i)),
+                    "b4e" => and(
+                        binary(BinOp::Sub, binary(BinOp::Add, s.clone(), word(8)), word(i)),
+                        word(7),
+                    ),
+                    "rc8" => s.clone(),
+                    "ecl" => binary(BinOp::Max, s.clone(), word(i)),
+                    "ecr" => binary(BinOp::Min, s.clone(), word(i)),
+                    "rc16" => or(word(i % 2), left(and(s.clone(), word(1)), word(1))),
+                    _ => return None,
+                };
+                let byte = right(all.clone(), left(at, word(3))).cast(DType::UINT32);
+                Some(left(and(byte, word(255)), word(8 * i)))
+            });
+            let bytes: Option<Vec<Expr>> = bytes.collect();
+            one(bytes?.into_iter().reduce(or)?)
         }
         "popc" | "clz" => {
             let op = if tokens.instruction.family == "popc" {
@@ -146,18 +184,42 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
             one(e)
         }
         "bfe" => {
-            let (a, start, len) = (get("a")?, get("b")?, get("c")?);
-            if a.dtype.is_int() || a.dtype.bits != 32 {
-                return None;
-            }
-            let start = binary(BinOp::Min, and(start, word(255)), word(63));
-            let len = binary(BinOp::Min, and(len, word(255)), word(32));
-            let mask = binary(
-                BinOp::Sub,
-                left(Expr::constant(DType::UINT64, 1), len),
+            let (a, start, len) = (get("a")?, and(get("b")?, word(255)), and(get("c")?, word(255)));
+            let bits = i128::from(a.dtype.bits);
+            let is_none = binary(BinOp::Eq, len.clone(), word(0));
+            let zero = Expr::constant(a.dtype, 0);
+            let beyond = binary(BinOp::Ge, start.clone(), word(bits));
+            // Bits beyond the highest are zeros, or the sign.
+            let moved = right(a.clone(), binary(BinOp::Min, start, word(bits - 1)));
+            let moved = match a.dtype.is_int() {
+                true => moved,
+                false => Expr::select(beyond, zero.clone(), moved),
+            };
+            let unused = binary(BinOp::Sub, word(bits), binary(BinOp::Min, len, word(bits)));
+            // No bits: shifted by one bit less, and dropped.
+            let unused = binary(BinOp::Min, unused, word(bits - 1));
+            one(Expr::select(
+                is_none,
+                zero,
+                right(left(moved, unused.clone()), unused),
+            ))
+        }
+        "bfi" if ty == "b64" => {
+            let (a, b) = (get("a")?, get("b")?);
+            let (start, len) = (and(get("c")?, word(255)), and(get("d")?, word(255)));
+            let ones = Expr::constant(DType::UINT64, u64::MAX.into());
+            let is_all = binary(BinOp::Ge, len.clone(), word(64));
+            let few = left(
                 Expr::constant(DType::UINT64, 1),
+                binary(BinOp::Min, len, word(63)),
             );
-            one(and(right(a.cast(DType::UINT64), start), mask).cast(DType::UINT32))
+            let few = binary(BinOp::Sub, few, Expr::constant(DType::UINT64, 1));
+            let beyond = binary(BinOp::Ge, start.clone(), word(64));
+            let start = binary(BinOp::Min, start, word(63));
+            let mask = left(Expr::select(is_all, ones, few), start.clone());
+            let mask = Expr::select(beyond, Expr::constant(DType::UINT64, 0), mask);
+            let rest = and(b, Expr::call(Op::BitwiseNot, DType::UINT64, vec![mask.clone()]));
+            Some(vec![("f", vec![or(and(left(a, start), mask), rest)])])
         }
         "bfi" if ty == "b32" => {
             let (a, b, start, len) = (get("a")?, get("b")?, get("c")?, get("d")?);

@@ -4,7 +4,7 @@ use tirx_ir::intrin::Op;
 use tirx_ir::intrin::mnemonic::InstructionCall;
 use tirx_ir::{BinOp, DType, Expr};
 
-use super::{Written, binary, constant, natural, one, operand};
+use super::{Written, and, as_dtype, binary, constant, natural, one, operand, or, right};
 
 pub(super) fn values(call: &InstructionCall) -> Option<Written> {
     let tokens = &call.tokens;
@@ -17,6 +17,26 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
             let c = operand(call, "c")?;
             let positive = binary(BinOp::Ge, c.clone(), constant(c.dtype, 0));
             one(Expr::select(positive, operand(call, "a")?, operand(call, "b")?))
+        }
+        "setp" if is_packed(tokens.get("type")) => {
+            let [low, high] = compared_halves(call)?;
+            Some(vec![
+                ("p", vec![combined(call, low)?]),
+                ("q", vec![combined(call, high)?]),
+            ])
+        }
+        "set" if is_packed(tokens.get("stype")) => {
+            // One of the format, or all bits.
+            let yes = match tokens.get("dtype") {
+                "f16x2" => 0x3c00,
+                "bf16x2" => 0x3f80,
+                _ => 0xffff,
+            };
+            let word = |n: i128| Expr::constant(DType::UINT32, n);
+            let [low, high] = compared_halves(call)?;
+            let low = Expr::select(combined(call, low)?, word(yes), word(0));
+            let high = Expr::select(combined(call, high)?, word(yes << 16), word(0));
+            one(or(low, high))
         }
         "setp" => {
             let holds = compared(call)?;
@@ -50,6 +70,20 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
                 "infinite" => test(Op::Isinf),
                 "number" => Expr::logical_not(test(Op::Isnan)),
                 "notanumber" => test(Op::Isnan),
+                word @ ("normal" | "subnormal") => {
+                    let (bits, fraction, infinity) = match a.dtype.bits {
+                        32 => (DType::UINT32, 23, 0xff),
+                        _ => (DType::UINT64, 52, 0x7ff),
+                    };
+                    let number = |n: i128| Expr::constant(bits, n);
+                    let size = and(as_dtype(a.clone(), bits), number((infinity + 1 << fraction) - 1));
+                    let (low, high) = match word {
+                        "normal" => (1 << fraction, infinity << fraction),
+                        _ => (1, 1 << fraction),
+                    };
+                    let above = binary(BinOp::Ge, size.clone(), number(low));
+                    binary(BinOp::And, above, binary(BinOp::Lt, size, number(high)))
+                }
                 _ => return None,
             };
             Some(vec![("p", vec![holds])])
@@ -70,10 +104,37 @@ fn combined(call: &InstructionCall, holds: Expr) -> Option<Expr> {
     })
 }
 
+/// Whether a type is of two small floats in a word.
+fn is_packed(ty: &str) -> bool {
+    matches!(ty, "f16x2" | "bf16x2")
+}
+
+/// The comparisons of both halves of `a` and `b`. Flushed numbers are not compared here.
+fn compared_halves(call: &InstructionCall) -> Option<[Expr; 2]> {
+    let tokens = &call.tokens;
+    if tokens.has("ftz") {
+        return None;
+    }
+    let dtype = match tokens.has("f16x2") && !tokens.has("bf16x2") {
+        true => DType::FLOAT16,
+        false => DType::BFLOAT16,
+    };
+    let half = |name: &str, shift: i128| {
+        let word = as_dtype(call.get(name)?.clone(), DType::UINT32);
+        let moved = right(word, Expr::constant(DType::UINT32, shift));
+        let bits = and(moved, Expr::constant(DType::UINT32, 0xffff)).cast(DType::UINT16);
+        Some(as_dtype(bits, dtype))
+    };
+    let one = |shift| compared_as(tokens.get("cmp"), half("a", shift)?, half("b", shift)?);
+    Some([one(0)?, one(16)?])
+}
+
 /// The comparison of `a` and `b`.
 fn compared(call: &InstructionCall) -> Option<Expr> {
-    let (a, b) = (operand(call, "a")?, operand(call, "b")?);
-    let name = call.tokens.get("cmp");
+    compared_as(call.tokens.get("cmp"), operand(call, "a")?, operand(call, "b")?)
+}
+
+fn compared_as(name: &str, a: Expr, b: Expr) -> Option<Expr> {
     let float = a.dtype.is_float() || a.dtype.is_bfloat16();
     let is_nan = |e: &Expr| Expr::call(Op::Isnan, DType::BOOL.with_lanes(e.dtype.lanes), vec![e.clone()]);
     let nan = || binary(BinOp::Or, is_nan(&a), is_nan(&b));

@@ -182,28 +182,14 @@ fn signature(parts: &[(&'static Operand, Range<usize>)]) -> String {
     format!("({})", names.collect::<Vec<_>>().join(", "))
 }
 
-/// The operands that take arguments under these modifiers.
+/// The operands that take arguments under these modifiers, with those that each takes.
 fn layout(tokens: &Tokens) -> Vec<(&'static Operand, Range<usize>)> {
     let mut at = 0;
-    let mut out = Vec::new();
-    for operand in &tokens.instruction.operands {
-        let there = operand
-            .present
-            .is_none_or(|(slot, token)| match (tokens.get(slot), token) {
-                ("", "") => tokens.has(slot),
-                (filled, "") => !filled.is_empty(),
-                (filled, token) => filled == token,
-            });
-        if !there || matches!(operand.form, Form::Literal(_)) {
-            continue;
-        }
-        let count = operand.count.of(tokens);
-        if count > 0 {
-            out.push((operand, at..at + count));
-            at += count;
-        }
-    }
-    out
+    let ranges = tokens.operands().map(|(operand, count)| {
+        at += count;
+        (operand, at - count..at)
+    });
+    ranges.collect()
 }
 
 /// The dtype of the element that a register operand names: `x[i]`, or its address.

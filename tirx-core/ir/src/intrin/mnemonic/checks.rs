@@ -10,6 +10,19 @@ type Check = fn(&Tokens) -> Option<String>;
 /// The rules by their names in the tables.
 const CHECKS: &[(&str, Check)] = &[
     ("width", width),
+    ("narrow", |t| {
+        let bits = types::dtypes(t.get("type"))
+            .first()
+            .map_or(0, |d| usize::from(d.bits));
+        let total = bits * t.number("vec", 0);
+        (total > 128).then(|| {
+            format!(
+                "{} of {} are {total} bits: an access has up to 128",
+                t.get("vec"),
+                t.get("type")
+            )
+        })
+    }),
     ("b128", |t| {
         (t.get("type") == "b128" && !t.get("cop").is_empty()).then(|| "b128 has no cache operator".into())
     }),
@@ -134,7 +147,11 @@ fn bulk(tokens: &Tokens) -> Option<String> {
     if !scope.is_empty() && sem != "relaxed" {
         return Some(format!("scope {scope} needs relaxed"));
     }
-    (sem == "relaxed" && scope.is_empty()).then(|| "relaxed needs a scope: cta, cluster, gpu or sys".into())
+    if sem == "relaxed" && scope.is_empty() {
+        return Some("relaxed needs a scope: cta, cluster, gpu or sys".into());
+    }
+    ((sem == "relaxed") != tokens.has("b128"))
+        .then(|| "relaxed and b128 are given together or not at all".into())
 }
 
 fn rows(tokens: &Tokens) -> Option<String> {

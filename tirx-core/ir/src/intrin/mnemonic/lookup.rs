@@ -4,7 +4,7 @@
 //! modifiers is hard to remember. The lines that cannot take a token drop out; the operands of the call decide between those
 //! that are left.
 
-use super::syntax::{Instruction, Slot};
+use super::syntax::{Form, Instruction, Operand, Slot};
 use super::{JOINED, checks, family};
 use crate::intrin::Op;
 
@@ -26,6 +26,38 @@ impl Tokens {
             instruction,
             filled: vec![""; instruction.slots.len()],
         }
+    }
+
+    /// How many combinations of tokens the slots of an instruction have, those among them that PTX does not have.
+    pub fn combinations(instruction: &Instruction) -> usize {
+        instruction.slots.iter().map(choices).product()
+    }
+
+    /// One of the [combinations](Tokens::combinations); `None` where PTX does not have it.
+    pub fn combination(instruction: &'static Instruction, mut number: usize) -> Option<Tokens> {
+        let mut tokens = Tokens::new(instruction);
+        for (slot, filled) in instruction.slots.iter().zip(&mut tokens.filled) {
+            *filled = slot.tokens.get(number % choices(slot)).map_or("", String::as_str);
+            number /= choices(slot);
+        }
+        tokens.mistake().is_none().then_some(tokens)
+    }
+
+    /// The operands that a call gives, with the number of registers of each.
+    pub fn operands(&self) -> impl Iterator<Item = (&'static Operand, usize)> + '_ {
+        let given = self.instruction.operands.iter().filter(|operand| {
+            let there = operand
+                .present
+                .is_none_or(|(slot, token)| match (self.get(slot), token) {
+                    ("", "") => self.has(slot),
+                    (filled, "") => !filled.is_empty(),
+                    (filled, token) => filled == token,
+                });
+            there && !matches!(operand.form, Form::Literal(_))
+        });
+        given
+            .map(|operand| (operand, operand.count.of(self)))
+            .filter(|(_, count)| *count > 0)
     }
 
     /// The slots with their tokens.
@@ -138,6 +170,11 @@ impl Tokens {
         let gpus: Vec<String> = self.instruction.gpus.iter().map(ToString::to_string).collect();
         format!("PTX {major}.{minor}, {}", gpus.join(" or "))
     }
+}
+
+/// How many tokens a slot can have; that it is left out counts as one.
+fn choices(slot: &Slot) -> usize {
+    slot.tokens.len() + usize::from(slot.optional)
 }
 
 /// The instructions that a mnemonic can still become.
