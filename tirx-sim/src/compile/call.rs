@@ -71,6 +71,22 @@ impl Compiler<'_> {
         }
     }
 
+    /// An argument of a call that its row demands.
+    pub(super) fn argument<'e>(&self, call: &Call<'e>, name: &str) -> Result<&'e Expr> {
+        match call.named.get(name) {
+            Some(operand) => Ok(operand),
+            None => error(
+                self.span,
+                format!("T.{} has no argument \"{name}\"", call.op.info().script),
+            ),
+        }
+    }
+
+    /// The value of an argument that is a constant from 0 on.
+    pub(super) fn number(&self, call: &Call<'_>, name: &str) -> Result<usize> {
+        self.whole(self.argument(call, name)?)
+    }
+
     fn unknown<T>(&self, op: Op) -> Result<T> {
         error(
             self.span,
@@ -95,10 +111,10 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    pub(super) fn set_registers(&mut self, args: &[Expr]) -> Result<()> {
-        let count = args.get(1).and_then(Expr::as_int);
+    pub(super) fn set_registers(&mut self, call: &Call<'_>) -> Result<()> {
+        let count = call.named.int("reg_count");
         let count = count.and_then(|n| u16::try_from(n).ok()).unwrap_or(u16::MAX);
-        let more = !args.first().is_some_and(|more| more.is_int(0));
+        let more = !call.named.get("inc").is_some_and(|more| more.is_int(0));
         self.emit(Inst::SetRegisters { count, more });
         Ok(())
     }
@@ -132,8 +148,8 @@ impl Compiler<'_> {
 
 /// Values that need no computation.
 impl Compiler<'_> {
-    pub(super) fn large_constant(&mut self, args: &[Expr]) -> Result<Val> {
-        match (args[0].as_int(), args[1].as_int()) {
+    pub(super) fn large_constant(&mut self, call: &Call<'_>) -> Result<Val> {
+        match (call.named.int("low"), call.named.int("high")) {
             (Some(low), Some(high)) => {
                 let value = ((high as u64) << 32) | (low as u64 & 0xffff_ffff);
                 self.bits(Kind::U64, value)
@@ -170,17 +186,21 @@ impl Compiler<'_> {
         self.bin(Bin::Eq, Kind::Ptr, Kind::Bool, pointer, null)
     }
 
-    /// Arguments: a value for the element's dtype, pointer, offset in elements, …
-    pub(super) fn access_ptr(&mut self, args: &[Expr]) -> Result<Val> {
-        let dtype = args[0].dtype;
+    /// A pointer moved by elements of a dtype, which is that of `ptype`.
+    pub(super) fn access_ptr(&mut self, call: &Call<'_>) -> Result<Val> {
+        let dtype = self.argument(call, "ptype")?.dtype;
         let bytes = dtype.element().bytes() as u32 * u32::from(dtype.lanes.max(1));
-        self.moved(&args[1], &args[2], bytes)
+        self.moved(
+            self.argument(call, "data")?,
+            self.argument(call, "offset")?,
+            bytes,
+        )
     }
 
     /// `ldg`: the memory is only read.
     pub(super) fn load_through_cache(&mut self, call: &Call<'_>) -> Result<Vec<Val>> {
         let kind = self.kind(call.dtype)?;
-        self.load_constant(&call.args[0], kind, call.dtype.lanes)
+        self.load_constant(self.argument(call, "addr")?, kind, call.dtype.lanes)
     }
 
     /// A generic pointer as an address in shared memory.

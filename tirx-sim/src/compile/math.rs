@@ -164,10 +164,11 @@ impl Compiler<'_> {
     }
 
     /// Dot product of four bytes (of vectors or packed) plus an accumulator.
-    pub(super) fn dp4a(&mut self, args: &[Expr], dtype: DType) -> Result<Val> {
-        let kind = self.kind(dtype)?;
+    pub(super) fn dp4a(&mut self, call: &Call<'_>) -> Result<Val> {
+        let kind = self.kind(call.dtype)?;
         let mut sides = Vec::new();
-        for arg in &args[..2] {
+        for side in ["vec1", "vec2"] {
+            let arg = self.argument(call, side)?;
             let byte = if arg.dtype.is_uint() {
                 DType::UINT8
             } else {
@@ -175,7 +176,7 @@ impl Compiler<'_> {
             };
             sides.push(self.reinterpret(arg, byte.with_lanes(4))?);
         }
-        let accumulator = self.value(&args[2])?;
+        let accumulator = self.value(self.argument(call, "acc")?)?;
         let mut sum = self.convert(accumulator, kind)?;
         self.count(8);
         for (a, b) in sides[0].iter().zip(&sides[1]) {

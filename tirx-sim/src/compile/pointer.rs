@@ -7,6 +7,7 @@ use tirx_ir::intrin::Op;
 use tirx_ir::{DType, Expr, ExprKind};
 use tirx_source::diagnostic::{Result, error};
 
+use super::call::Call;
 use super::index::Index;
 use super::memory::Place;
 use super::registers::Val;
@@ -141,21 +142,21 @@ impl Compiler<'_> {
         Ok(Val::vector(Kind::U32, d))
     }
 
-    /// `mapa`: pointer, rank, space, PTX type, dtype.
-    pub(super) fn mapa(&mut self, args: &[Expr], dtype: DType) -> Result<Val> {
-        let a = self.address_value(&args[0])?;
-        let rank = self.value(&args[1])?;
+    /// `mapa`.
+    pub(super) fn mapa(&mut self, call: &Call<'_>) -> Result<Val> {
+        let a = self.address_value(self.argument(call, "ptr")?)?;
+        let rank = self.value(self.argument(call, "rank")?)?;
         let rank = self.convert(rank, Kind::U32)?;
         let rank = self.vector(rank)?;
         let d = self.temp(Kind::U64)?;
         self.emit(Inst::Mapa { d, a, rank });
         let mapped = Val::vector(Kind::U64, d);
-        if args[2].as_str() == Some("") {
+        if call.named.text("space").is_empty() {
             return Ok(mapped);
         }
         // Not a generic address, but that of shared memory in as many bits.
         let address = self.shared_address(mapped)?;
-        let kind = self.kind(dtype)?;
+        let kind = self.kind(call.dtype)?;
         self.convert(address, kind)
     }
 

@@ -5,6 +5,7 @@ use tirx_ir::{BinOp, DType, Expr, ExprKind, Stmt, Var};
 use tirx_source::diagnostic::Result;
 
 use super::Compiler;
+use super::call::Call;
 use tirx_sim_machine::bytecode::{AtomicOp, Inst};
 use tirx_sim_machine::bytecode::{Scope, Strong};
 use tirx_sim_machine::numeric::Kind;
@@ -48,33 +49,42 @@ fn element(pointer: &Expr) -> DType {
 }
 
 impl Compiler<'_> {
-    /// `ld.global.acquire` to where the first argument points, from the second one.
-    pub(super) fn load_acquire(&mut self, args: &[Expr]) -> Result<()> {
-        let kind = self.kind(element(&args[0]))?;
+    /// `ld.global.acquire` to where `res` points.
+    pub(super) fn load_acquire(&mut self, call: &Call<'_>) -> Result<()> {
+        let (to, from) = (self.argument(call, "res")?, self.argument(call, "addr")?);
+        let kind = self.kind(element(to))?;
         let nothing = self.bits(kind, 0)?;
         let strong = Strong::new("acquire", Scope::Gpu, true, false);
-        let value = self.atomic_of(AtomicOp::Read, strong, &args[1], &[nothing])?;
-        self.store_pointer(&args[0], kind, &[value])
+        let value = self.atomic_of(AtomicOp::Read, strong, from, &[nothing])?;
+        self.store_pointer(to, kind, &[value])
     }
 
-    /// A predicated load of a float, which is 0 where the predicate is false: to, predicate, from, offset of `to`.
-    pub(super) fn load_if(&mut self, args: &[Expr]) -> Result<()> {
-        let load = Expr::call(Op::CudaLdg, DType::FLOAT32, vec![args[2].clone()]);
+    /// A predicated load of a float, which is 0 where the predicate is false, to an element of `reg`.
+    pub(super) fn load_if(&mut self, call: &Call<'_>) -> Result<()> {
+        let named = |name: &str| self.argument(call, name).cloned();
+        let (guard, from, registers, element) = (
+            named("guard")?,
+            named("addr")?,
+            named("reg")?,
+            named("local_addr")?,
+        );
+        let load = Expr::call(Op::CudaLdg, DType::FLOAT32, vec![from]);
         let zero = Expr::float(DType::FLOAT32, 0.0);
-        let choice = vec![args[1].clone().cast(DType::BOOL), load, zero];
+        let choice = vec![guard.cast(DType::BOOL), load, zero];
         let value = self.value(&Expr::call(Op::IfThenElse, DType::FLOAT32, choice))?;
-        let to = moved(&args[0], args[3].clone() * Expr::constant(args[3].dtype, 4));
+        let four = Expr::constant(element.dtype, 4);
+        let to = moved(&registers, element * four);
         self.store_pointer(&to, Kind::F32, &[value])
     }
 
-    /// `st.bulk`: pointer, bytes.
-    pub(super) fn fill_with_zeros(&mut self, args: &[Expr]) -> Result<()> {
-        let bytes = args[1].clone().cast(DType::INT32);
+    /// `st.bulk`.
+    pub(super) fn fill_with_zeros(&mut self, call: &Call<'_>) -> Result<()> {
+        let bytes = self.argument(call, "num_bytes")?.clone().cast(DType::INT32);
         let multiple = Expr::binary(BinOp::Mod, bytes.clone(), Expr::int32(8));
         let whole = Expr::binary(BinOp::Eq, multiple, Expr::int32(0));
         self.assertion(&whole, "st.bulk writes a multiple of 8 bytes".to_string())?;
         let i = Var::new("i", DType::INT32);
-        let to = moved(&args[0], Expr::var(&i) * Expr::int32(8));
+        let to = moved(self.argument(call, "ptr")?, Expr::var(&i) * Expr::int32(8));
         let store = Op::PtxSt
             .call()
             .set("address", to)

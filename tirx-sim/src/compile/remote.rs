@@ -3,7 +3,6 @@
 //! The functions of NVSHMEM keep their meaning where there is one GPU: its number is 0, and what is put to it or got from it
 //! is copied asynchronously, until `quiet`. The forms of a block are collective: its threads meet, and the first warp issues.
 
-use tirx_ir::Expr;
 use tirx_source::diagnostic::Result;
 
 use super::Compiler;
@@ -11,7 +10,7 @@ use super::call::Call;
 use super::registers::Val;
 use tirx_sim_machine::alu::Bin;
 use tirx_sim_machine::bytecode::Class;
-use tirx_sim_machine::bytecode::{AsyncInst, AtomicOp, Inst, R, RemoteInst, RemoteScope, SignalInst};
+use tirx_sim_machine::bytecode::{AsyncInst, AtomicOp, Inst, RemoteInst, RemoteScope, SignalInst};
 use tirx_sim_machine::bytecode::{Scope, Strong};
 use tirx_sim_machine::numeric::Kind;
 
@@ -62,14 +61,14 @@ impl Compiler<'_> {
     /// A copy to or from a processing element, a signal to it, or a copy with a signal behind it: what has operands.
     pub(super) fn put_or_get(&mut self, call: &Call<'_>, scope: RemoteScope) -> Result<()> {
         let pe = self.given(call, "pe")?;
-        let pe = self.register_of(pe, Kind::I32)?;
+        let pe = self.in_register(pe, Kind::I32)?;
         let copy = match call.named.get("dst") {
             Some(to) => {
                 let (from, count) = (self.given(call, "src")?, self.given(call, "nelems")?);
                 Some((
                     self.address_value(to)?,
                     self.address_value(from)?,
-                    self.register_of(count, Kind::U64)?,
+                    self.in_register(count, Kind::U64)?,
                 ))
             }
             None => None,
@@ -79,7 +78,7 @@ impl Compiler<'_> {
                 let value = self.given(call, "signal")?;
                 Some(SignalInst {
                     address: self.address_value(address)?,
-                    value: self.register_of(value, Kind::U64)?,
+                    value: self.in_register(value, Kind::U64)?,
                     adds: call.named.text("sig_op") == "add",
                 })
             }
@@ -96,15 +95,9 @@ impl Compiler<'_> {
         }))
     }
 
-    fn register_of(&mut self, e: &Expr, kind: Kind) -> Result<R> {
-        let value = self.value(e)?;
-        let value = self.convert(value, kind)?;
-        self.vector(value)
-    }
-
     /// `clusterlaunchcontrol.query_cancel`: x of the first block of what was cancelled, or all ones.
-    pub(super) fn query_cancel(&mut self, args: &[Expr]) -> Result<Val> {
-        let response = self.load_pointer(&args[0], Kind::U32, 4)?;
+    pub(super) fn query_cancel(&mut self, call: &Call<'_>) -> Result<Val> {
+        let response = self.load_pointer(self.argument(call, "handle")?, Kind::U32, 4)?;
         let none = self.bits(Kind::U32, u64::from(u32::MAX))?;
         let zero = self.bits(Kind::U32, 0)?;
         let cancelled = self.bin(Bin::Ne, Kind::U32, Kind::Bool, response[3], zero)?;

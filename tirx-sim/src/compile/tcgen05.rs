@@ -14,21 +14,29 @@ use tirx_sim_machine::tensor::format::Format;
 use tirx_sim_machine::tensor::tcgen05::Kind as MmaKind;
 use tirx_sim_machine::tensor::transfer::{Copy, Transfer};
 
+/// The name of the number of blocks that execute an instruction together.
+const GROUP: &str = "cta_group";
+
 impl Compiler<'_> {
     fn push_memory(&mut self, inst: TensorMemoryInst) -> Result<()> {
         self.push_tensor(TensorInst::Memory(inst))
     }
 
-    fn in_register(&mut self, e: &Expr, kind: Kind) -> Result<R> {
+    pub(super) fn in_register(&mut self, e: &Expr, kind: Kind) -> Result<R> {
         let value = self.value(e)?;
         let value = self.convert(value, kind)?;
         self.vector(value)
     }
 
-    /// Arguments: where the address goes, how many columns, how many blocks.
-    pub(super) fn alloc_columns(&mut self, args: &[Expr]) -> Result<()> {
-        let to = self.address_value(&args[0])?;
-        let columns = self.in_register(&args[1], Kind::U32)?;
+    fn named_in_register(&mut self, call: &Call<'_>, name: &str, kind: Kind) -> Result<R> {
+        let operand = self.argument(call, name)?;
+        self.in_register(operand, kind)
+    }
+
+    /// `tcgen05.alloc`.
+    pub(super) fn alloc_columns(&mut self, call: &Call<'_>) -> Result<()> {
+        let to = self.address_value(self.argument(call, "dst_ptr")?)?;
+        let columns = self.named_in_register(call, "n_cols", Kind::U32)?;
         let access = self.access(Region::Pointer, Kind::U32, 1, UNNAMED_POINTER)?;
         let temp = self.temp(Kind::U32)?;
         self.push_memory(TensorMemoryInst::Alloc {
@@ -36,15 +44,15 @@ impl Compiler<'_> {
             access,
             columns,
             temp,
-            group: self.whole(&args[2])?,
+            group: self.number(call, GROUP)?,
         })
     }
 
-    /// Arguments: address, how many columns, how many blocks.
-    pub(super) fn free_columns(&mut self, args: &[Expr]) -> Result<()> {
-        let address = self.in_register(&args[0], Kind::U32)?;
-        let columns = self.in_register(&args[1], Kind::U32)?;
-        let group = self.whole(&args[2])?;
+    /// `tcgen05.dealloc`.
+    pub(super) fn free_columns(&mut self, call: &Call<'_>) -> Result<()> {
+        let address = self.named_in_register(call, "taddr", Kind::U32)?;
+        let columns = self.named_in_register(call, "n_cols", Kind::U32)?;
+        let group = self.number(call, GROUP)?;
         self.push_memory(TensorMemoryInst::Dealloc {
             address,
             columns,
@@ -52,28 +60,32 @@ impl Compiler<'_> {
         })
     }
 
-    /// Arguments: how many blocks.
-    pub(super) fn relinquish_columns(&mut self, args: &[Expr]) -> Result<()> {
-        let group = self.whole(&args[0])?;
+    /// `tcgen05.relinquish_alloc_permit`.
+    pub(super) fn relinquish_columns(&mut self, call: &Call<'_>) -> Result<()> {
+        let group = self.number(call, GROUP)?;
         self.push_memory(TensorMemoryInst::Relinquish { group })
     }
 
-    /// Arguments: address, how many blocks.
-    pub(super) fn shift_columns(&mut self, args: &[Expr]) -> Result<()> {
-        let address = self.in_register(&args[0], Kind::U32)?;
-        let group = self.whole(&args[1])?;
+    /// `tcgen05.shift`.
+    pub(super) fn shift_columns(&mut self, call: &Call<'_>) -> Result<()> {
+        let address = self.named_in_register(call, "taddr", Kind::U32)?;
+        let group = self.number(call, GROUP)?;
         self.push_memory(TensorMemoryInst::Shift { group, address })
     }
 
-    /// `tcgen05.ld` and `tcgen05.st`: address, row, column, shape, how many, whether packed, registers.
-    pub(super) fn transfer(&mut self, args: &[Expr], stores: bool) -> Result<()> {
-        let address = self.memory_address(&args[0], &args[1], &args[2])?;
-        let packed = self.whole(&args[5])? != 0;
-        let transfer = match Transfer::new(self.text(&args[3])?, self.whole(&args[4])?, packed) {
+    /// `tcgen05.ld` and `tcgen05.st`.
+    pub(super) fn transfer(&mut self, call: &Call<'_>, stores: bool) -> Result<()> {
+        let (address, packs) = match stores {
+            true => ("dst_addr", "unpack"),
+            false => ("src_addr", "pack"),
+        };
+        let address = self.memory_address(call, address)?;
+        let num = self.number(call, "num")?;
+        let transfer = match Transfer::new(call.named.text("shape"), num, call.named.flag(packs)) {
             Ok(transfer) => transfer,
             Err(message) => return error(self.span, message),
         };
-        let given = &args[6..];
+        let given = call.named.list("regs");
         if given.len() != transfer.registers() {
             return error(
                 self.span,
@@ -102,16 +114,17 @@ impl Compiler<'_> {
         })
     }
 
-    /// `tcgen05.cp`: address, descriptor, shape, how many blocks, multicast, decompression, row, column.
-    pub(super) fn copy_to_columns(&mut self, args: &[Expr]) -> Result<()> {
-        let address = self.memory_address(&args[0], &args[6], &args[7])?;
-        let descriptor = self.in_register(&args[1], Kind::U64)?;
-        let copy = Copy::new(self.text(&args[2])?, self.text(&args[4])?, self.text(&args[5])?);
-        let copy = match copy {
+    /// `tcgen05.cp`.
+    pub(super) fn copy_to_columns(&mut self, call: &Call<'_>) -> Result<()> {
+        let address = self.memory_address(call, "taddr")?;
+        let descriptor = self.named_in_register(call, "src_desc", Kind::U64)?;
+        let [shape, multicast, decompress] =
+            ["shape", "multicast", "decompress"].map(|name| call.named.text(name));
+        let copy = match Copy::new(shape, multicast, decompress) {
             Ok(copy) => copy,
             Err(message) => return error(self.span, message),
         };
-        let group = self.whole(&args[3])?;
+        let group = self.number(call, GROUP)?;
         self.push_memory(TensorMemoryInst::Copy {
             copy,
             group,
@@ -120,14 +133,14 @@ impl Compiler<'_> {
         })
     }
 
-    /// `tcgen05.commit`: mbarrier, how many blocks, mask of blocks, predicate.
-    pub(super) fn commit(&mut self, args: &[Expr]) -> Result<()> {
-        let barrier = self.address_value(&args[0])?;
-        let ranks = match args[2].as_int() {
+    /// `tcgen05.commit`.
+    pub(super) fn commit(&mut self, call: &Call<'_>) -> Result<()> {
+        let barrier = self.address_value(self.argument(call, "bar")?)?;
+        let ranks = match call.named.int("cta_mask") {
             Some(0) => None,
-            _ => Some(self.in_register(&args[2], Kind::U32)?),
+            _ => Some(self.named_in_register(call, "cta_mask", Kind::U32)?),
         };
-        let predicate = match args.get(3) {
+        let predicate = match call.named.get("pred") {
             Some(e) => Some(self.in_register(e, Kind::U32)?),
             None => None,
         };
@@ -135,14 +148,14 @@ impl Compiler<'_> {
             barrier,
             ranks,
             predicate,
-            group: self.whole(&args[1])?,
+            group: self.number(call, GROUP)?,
         })
     }
 
-    /// An instruction descriptor, to where the first argument points.
+    /// An instruction descriptor, to where `desc` points.
     pub(super) fn encode_instruction(&mut self, call: &Call<'_>) -> Result<()> {
         let bits = self.instruction_descriptor(call)?;
-        self.store_pointer(&call.args[0], Kind::U32, &[bits])
+        self.store_pointer(self.argument(call, "desc")?, Kind::U32, &[bits])
     }
 
     /// The bits that the row's own encoder computes.
@@ -160,11 +173,12 @@ impl Compiler<'_> {
         }
     }
 
-    /// An address of tensor memory, moved by rows and columns.
-    fn memory_address(&mut self, address: &Expr, row: &Expr, column: &Expr) -> Result<R> {
-        let base = self.value(address)?;
+    /// An address of tensor memory, moved by `row` and `col`.
+    fn memory_address(&mut self, call: &Call<'_>, address: &str) -> Result<R> {
+        let base = self.value(self.argument(call, address)?)?;
         let mut total = self.convert(base, Kind::U32)?;
-        for (offset, shift) in [(row, 16), (column, 0)] {
+        for (offset, shift) in [("row", 16), ("col", 0)] {
+            let offset = self.argument(call, offset)?;
             if offset.as_int() == Some(0) {
                 continue;
             }
@@ -178,30 +192,28 @@ impl Compiler<'_> {
     }
 
     /// `get_tmem_addr`: lane and column are moved apart, each within 16 bits.
-    pub(super) fn memory_address_within(&mut self, args: &[Expr]) -> Result<Val> {
-        let words: Result<Vec<Val>> = args
-            .iter()
-            .map(|e| {
-                let value = self.value(e)?;
-                self.convert(value, Kind::U32)
-            })
-            .collect();
-        let words = words?;
+    pub(super) fn memory_address_within(&mut self, call: &Call<'_>) -> Result<Val> {
+        let mut named = |name: &str| {
+            let value = self.value(self.argument(call, name)?)?;
+            self.convert(value, Kind::U32)
+        };
+        let (address, rows, columns) = (named("addr")?, named("row_offset")?, named("col_offset")?);
         let lane = self.integer(Kind::U32, 16)?;
         let half = self.integer(Kind::U32, 0xffff)?;
         let mut word = |op: Bin, a: Val, b: Val| self.bin(op, Kind::U32, Kind::U32, a, b);
-        let column = word(Bin::Add, words[0], words[2])?;
+        let column = word(Bin::Add, address, columns)?;
         let column = word(Bin::And, column, half)?;
-        let row = word(Bin::ShrU, words[0], lane)?;
-        let row = word(Bin::Add, row, words[1])?;
+        let row = word(Bin::ShrU, address, lane)?;
+        let row = word(Bin::Add, row, rows)?;
         let row = word(Bin::Shl, row, lane)?;
         word(Bin::Or, row, column)
     }
 
     /// `runtime_instr_desc`: the byte of the scale factors in a descriptor, of A (bits 29 and 30) and of B (4 and 5).
-    pub(super) fn scale_factor_ids(&mut self, args: &[Expr]) -> Result<()> {
-        let before = self.load_pointer(&args[0], Kind::U32, 1)?[0];
-        let id = self.value(&args[1])?;
+    pub(super) fn scale_factor_ids(&mut self, call: &Call<'_>) -> Result<()> {
+        let descriptor = self.argument(call, "desc")?;
+        let before = self.load_pointer(descriptor, Kind::U32, 1)?[0];
+        let id = self.value(self.argument(call, "sf_id")?)?;
         let id = self.convert(id, Kind::U32)?;
         let kept = self.integer(Kind::U32, i128::from(!0x6000_0030_u32))?;
         let shifts = [self.integer(Kind::U32, 29)?, self.integer(Kind::U32, 4)?];
@@ -210,7 +222,7 @@ impl Compiler<'_> {
             let field = self.bin(Bin::Shl, Kind::U32, Kind::U32, id, shift)?;
             bits = self.bin(Bin::Or, Kind::U32, Kind::U32, bits, field)?;
         }
-        self.store_pointer(&args[0], Kind::U32, &[bits])
+        self.store_pointer(descriptor, Kind::U32, &[bits])
     }
 
     /// `tcgen05.mma`, dense or sparse, with scale factors or without.

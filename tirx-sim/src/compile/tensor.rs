@@ -50,8 +50,7 @@ impl Compiler<'_> {
         }
     }
 
-    pub(super) fn format(&self, e: &Expr) -> Result<Format> {
-        let name = self.text(e)?;
+    fn format(&self, name: &str) -> Result<Format> {
         match Format::named(name) {
             Some(format) => Ok(format),
             None => error(self.span, format!("tensor cores have no format \"{name}\"")),
@@ -80,13 +79,12 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// `ldmatrix`: trans, num, dtype, pointer, destinations. `stmatrix`: trans, num, dtype, shape, space, pointer,
-    /// sources.
-    pub(super) fn move_rows(&mut self, args: &[Expr], pointer: usize, store: bool) -> Result<()> {
-        let transposed = self.whole(&args[0])? != 0;
-        let matrices = self.whole(&args[1])?;
-        let dtype = self.text(&args[2])?.trim_start_matches('.');
-        let shape = match (dtype, if store { self.text(&args[3])? } else { "m8n8" }) {
+    /// `ldmatrix` and `stmatrix`.
+    pub(super) fn move_rows(&mut self, call: &Call<'_>, store: bool) -> Result<()> {
+        let transposed = call.named.flag("trans");
+        let matrices = self.number(call, "num")?;
+        let dtype = call.named.text("dtype").trim_start_matches('.');
+        let shape = match (dtype, if store { call.named.text("shape") } else { "m8n8" }) {
             ("b16", "m8n8") => RowShape::M8n8,
             ("b8", "m16n8") => RowShape::Bytes16,
             (dtype, shape) => {
@@ -100,7 +98,7 @@ impl Compiler<'_> {
             transposed,
             store,
         };
-        let registers = &args[pointer + 1..];
+        let registers = call.named.list(if store { "src" } else { "dst" });
         if registers.len() != rows.registers() {
             return error(
                 self.span,
@@ -111,7 +109,7 @@ impl Compiler<'_> {
                 ),
             );
         }
-        let address = self.address_value(&args[pointer])?;
+        let address = self.address_value(self.argument(call, "smem_ptr")?)?;
         let access = self.access(Region::Pointer, Kind::U32, 4, UNNAMED_POINTER)?;
         let temp = self.temps(Kind::U32, 4)?;
         let held = if store {
@@ -132,30 +130,20 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// `mma.sync`: shape, layouts of A and B, dtypes of D, A, B and C, how many registers of D, A, B and C, whether
-    /// there is no C, the registers, whether to saturate, the operation on bits.
-    pub(super) fn mma_sync(&mut self, args: &[Expr]) -> Result<()> {
-        let shape_text = self.text(&args[0])?;
+    /// `mma.sync`.
+    pub(super) fn mma_sync(&mut self, call: &Call<'_>) -> Result<()> {
+        let call = &call.named;
+        let shape_text = call.text("shape");
         let Some(shape) = Shape::parse(shape_text) else {
             return error(self.span, format!("mma has no shape \"{shape_text}\""));
         };
-        let turned = [self.text(&args[1])? == "col", self.text(&args[2])? == "row"];
-        let [d, a, b, c] = [3, 4, 5, 6].map(|i| self.format(&args[i]));
+        let turned = [call.text("a_layout") == "col", call.text("b_layout") == "row"];
+        let [d, a, b, c] = ["d_type", "a_type", "b_type", "c_type"].map(|name| self.format(call.text(name)));
         let (d, a, b, c) = (d?, a?, b?, c?);
-        let mut counts = [0; 4];
-        for (i, count) in counts.iter_mut().enumerate() {
-            *count = self.whole(&args[7 + i])?;
-        }
-        let has_c = self.whole(&args[11])? == 0;
-        let pointers = &args[12..];
-        let [d_count, a_count, b_count, c_count] = counts;
-        let total = d_count + a_count + b_count + if has_c { c_count } else { 0 };
-        let Some((pointers, rest)) = pointers.split_at_checked(total) else {
-            return error(self.span, "mma has fewer registers than it says");
-        };
-        let (d_pointers, pointers) = pointers.split_at(d_count);
-        let (a_pointers, pointers) = pointers.split_at(a_count);
-        let (b_pointers, c_pointers) = pointers.split_at(b_count);
+        let has_c = !call.flag("no_c_ptr");
+        let pointers = ["d_ptrs", "a_ptrs", "b_ptrs", "c_ptrs"].map(|name| call.list(name));
+        let [d_pointers, a_pointers, b_pointers, c_pointers] = pointers;
+        let [d_count, a_count, b_count, c_count] = pointers.map(<[Expr]>::len);
         if a == Format::F64 {
             let expected = [Part::A, Part::B, Part::C].map(|part| count(shape, part));
             if [a_count, b_count, d_count] != expected {
@@ -171,8 +159,8 @@ impl Compiler<'_> {
             self.push_tensor(TensorInst::MmaF64 { shape, a, b, c, d })?;
             return self.scatter_registers(d_pointers, Kind::U64, d);
         }
-        let saturate = rest.first().is_some_and(|e| e.as_int().is_some_and(|v| v != 0));
-        let bit_op = rest.get(1).and_then(|e| e.as_str());
+        let saturate = call.flag("saturate");
+        let bit_op = call.get("bit_op").and_then(Expr::as_str);
         let accumulator = |format: Format| match format {
             Format::F32 => Some(Accumulator::F32),
             Format::F16 => Some(Accumulator::F16),
@@ -288,22 +276,25 @@ impl Compiler<'_> {
         Ok(pointer.at)
     }
 
-    /// `wgmma.mma_async`: M, N, K, dtypes of operands and accumulators, major of A and B, signs of A and B, whether to
-    /// add, descriptors (of A and B, or of B with A in registers), registers.
-    pub(super) fn wgmma(&mut self, args: &[Expr], descriptors: usize) -> Result<()> {
-        let [m, n, k] = [0, 1, 2].map(|i| self.whole(&args[i]));
+    /// `wgmma.mma_async`, whose A is in shared memory or in registers.
+    pub(super) fn wgmma(&mut self, call: &Call<'_>) -> Result<()> {
+        let [m, n, k] = ["M", "N", "K"].map(|name| self.number(call, name));
         let (m, n, k) = (m?, n?, k?);
-        let (input, output) = (self.format(&args[3])?, self.format(&args[4])?);
+        let [input, output] = ["in_dtype", "out_dtype"].map(|name| self.format(call.named.text(name)));
+        let (input, output) = (input?, output?);
         let mut wgmma = match Wgmma::new(m, n, k, input, output) {
             Ok(wgmma) => wgmma,
             Err(message) => return error(self.span, message),
         };
-        let set = |e: &Expr| e.as_int().is_some_and(|v| v != 0);
-        let negative = |e: &Expr| e.as_int().is_some_and(|v| v < 0) || e.as_float().is_some_and(|v| v < 0.0);
-        (wgmma.turned_a, wgmma.turned_b) = (set(&args[5]), set(&args[6]));
-        (wgmma.negate_a, wgmma.negate_b) = (negative(&args[7]), negative(&args[8]));
-        let (descriptors, registers) = args[10..].split_at(descriptors);
-        self.issue_wgmma(wgmma, &args[9], descriptors, registers)
+        (wgmma.turned_a, wgmma.turned_b) = (call.named.flag("transA"), call.named.flag("transB"));
+        let negative = |name: &str| {
+            let sign = call.named.get(name);
+            sign.is_some_and(|e| e.as_int().is_some_and(|v| v < 0) || e.as_float().is_some_and(|v| v < 0.0))
+        };
+        (wgmma.negate_a, wgmma.negate_b) = (negative("scaleA"), negative("scaleB"));
+        let descriptors = [call.named.list("descA"), call.named.list("descB")].concat();
+        let registers = [call.named.list("a_regs"), call.named.list("accums")].concat();
+        self.issue_wgmma(wgmma, self.argument(call, "scaleD")?, &descriptors, &registers)
     }
 
     /// A `wgmma.mma_async` whose A and B have formats of their own; false where they are single bits.
@@ -344,14 +335,10 @@ impl Compiler<'_> {
         descriptors: &[Expr],
         registers: &[Expr],
     ) -> Result<()> {
-        let keep = self.value(keep)?;
-        let keep = self.convert(keep, Kind::U32)?;
-        let keep = self.vector(keep)?;
+        let keep = self.in_register(keep, Kind::U32)?;
         let mut words = Vec::new();
         for descriptor in descriptors {
-            let value = self.value(descriptor)?;
-            let value = self.convert(value, Kind::U64)?;
-            words.push(self.vector(value)?);
+            words.push(self.in_register(descriptor, Kind::U64)?);
         }
         let left_count = match descriptors.len() {
             2 => 0,
@@ -388,17 +375,18 @@ impl Compiler<'_> {
         }))
     }
 
-    /// `encode_matrix_descriptor`: where to, address, leading and stride offset in units of 16 bytes, swizzle. `modes` are
-    /// the field's values for the swizzles, `at` is where it stands, `fixed` what else is set.
+    /// `encode_matrix_descriptor`, whose offsets are in units of 16 bytes. `modes` are the field's values for the swizzles,
+    /// `at` is where it stands, `fixed` is the rest that is set.
     pub(super) fn encode_descriptor(
         &mut self,
-        args: &[Expr],
+        call: &Call<'_>,
         modes: [u64; 5],
         at: u32,
         fixed: u64,
     ) -> Result<()> {
-        let pointer = self.value(&args[1])?;
-        let start = match args[1].dtype == DType::UINT32 {
+        let address = self.argument(call, "addr")?;
+        let pointer = self.value(address)?;
+        let start = match address.dtype == DType::UINT32 {
             true => pointer,
             false => self.shared_address(pointer)?,
         };
@@ -407,8 +395,8 @@ impl Compiler<'_> {
         let start = self.convert(start, Kind::U64)?;
         let start = self.bin(Bin::ShrU, Kind::U64, Kind::U64, start, four)?;
         let mut fields = vec![(start, 0)];
-        for (argument, at) in [(2, 16), (3, 32)] {
-            let value = self.value(&args[argument])?;
+        for (offset, at) in [("ldo", 16), ("sdo", 32)] {
+            let value = self.value(self.argument(call, offset)?)?;
             fields.push((self.convert(value, Kind::U64)?, at));
         }
         let field_mask = self.integer(Kind::U64, 0x3fff)?;
@@ -418,7 +406,7 @@ impl Compiler<'_> {
             let value = self.bin(Bin::Shl, Kind::U64, Kind::U64, value, by)?;
             total = self.bin(Bin::Or, Kind::U64, Kind::U64, total, value)?;
         }
-        let Some(mode) = modes.get(self.whole(&args[4])?) else {
+        let Some(mode) = modes.get(self.number(call, "swizzle")?) else {
             return error(
                 self.span,
                 "swizzles of matrix descriptors are numbered from 0 (none) to 4",
@@ -426,7 +414,7 @@ impl Compiler<'_> {
         };
         let mode = self.bits(Kind::U64, mode << at)?;
         let total = self.bin(Bin::Or, Kind::U64, Kind::U64, total, mode)?;
-        self.store_pointer(&args[0], Kind::U64, &[total])
+        self.store_pointer(self.argument(call, "desc")?, Kind::U64, &[total])
     }
 
     fn wrong_counts(&self, given: [usize; 4], expected: [usize; 3]) -> Result<()> {

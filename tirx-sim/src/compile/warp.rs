@@ -29,17 +29,6 @@ pub(super) struct Named<'a> {
     pub(super) aligned: bool,
 }
 
-impl<'a> Named<'a> {
-    /// Of a call with a barrier and a count.
-    pub(super) fn of(call: &Call<'a>, aligned: bool) -> Named<'a> {
-        Named {
-            id: &call.args[0],
-            threads: Some(&call.args[1]),
-            aligned,
-        }
-    }
-}
-
 impl Compiler<'_> {
     /// A barrier of all threads of the block.
     pub(super) fn block_barrier(&mut self) {
@@ -79,16 +68,15 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Arguments: semantics, scope.
-    pub(super) fn fence(&mut self, args: &[Expr]) -> Result<()> {
-        let sc = self.text(&args[0])? == "sc";
-        let scope = Scope::of(self.text(&args[1])?);
+    pub(super) fn fence(&mut self, call: &Call<'_>) -> Result<()> {
+        let sc = call.named.text("sem") == "sc";
+        let scope = Scope::of(call.named.text("scope"));
         self.emit(Inst::Fence { scope, sc });
         Ok(())
     }
 
-    pub(super) fn fence_of_proxies(&mut self, space: &Expr) -> Result<()> {
-        let space = self.text(space)?;
+    pub(super) fn fence_of_proxies(&mut self, call: &Call<'_>) -> Result<()> {
+        let space = call.named.text("space");
         self.emit(Inst::FenceProxy {
             shared: space != "global",
             global: matches!(space, "" | "global"),
@@ -140,6 +128,16 @@ impl Compiler<'_> {
         }
     }
 
+    /// A call with a barrier and a count.
+    pub(super) fn barrier_of_call(&mut self, call: &Call<'_>, aligned: bool, waits: bool) -> Result<()> {
+        let named = Named {
+            id: self.argument(call, "name_bar_id")?,
+            threads: Some(self.argument(call, "thread_count")?),
+            aligned,
+        };
+        self.named_barrier(named, waits)
+    }
+
     /// A barrier for some threads, which wait at it or only arrive.
     pub(super) fn named_barrier(&mut self, named: Named<'_>, waits: bool) -> Result<()> {
         let [id, threads] = self.barrier_and_count(named)?;
@@ -185,12 +183,12 @@ impl Compiler<'_> {
         self.convert(value, Kind::U32)
     }
 
-    /// Arguments: mask, value, lane, width[, warp size].
-    pub(super) fn shuffle(&mut self, mode: ShuffleMode, args: &[Expr]) -> Result<Val> {
-        let mask = self.word(&args[0])?;
-        let value = self.value(&args[1])?;
-        let lane = self.word(&args[2])?;
-        let width = self.word(&args[3])?;
+    /// A shuffle of `value`; `lane` is the name of the operand that says from which lane.
+    fn shuffle(&mut self, mode: ShuffleMode, call: &Call<'_>, lane: &str, value: &Expr) -> Result<Val> {
+        let mask = self.word(self.argument(call, "mask")?)?;
+        let value = self.value(value)?;
+        let lane = self.word(self.argument(call, lane)?)?;
+        let width = self.word(self.argument(call, "width")?)?;
         self.count(1);
         let kind = value.kind;
         let uniform = mode == ShuffleMode::Index
@@ -219,15 +217,25 @@ impl Compiler<'_> {
         })
     }
 
-    /// A shuffle whose value may be packed in a word.
-    pub(super) fn shuffle_of_any(&mut self, mode: ShuffleMode, args: &[Expr]) -> Result<Vec<Val>> {
-        let dtype = args[1].dtype;
+    /// TVM's shuffles, of a scalar.
+    pub(super) fn warp_shuffle(&mut self, mode: ShuffleMode, call: &Call<'_>, lane: &str) -> Result<Val> {
+        self.shuffle(mode, call, lane, self.argument(call, "value")?)
+    }
+
+    /// CUDA's shuffles, whose value may be packed in a word.
+    pub(super) fn shuffle_of_any(
+        &mut self,
+        mode: ShuffleMode,
+        call: &Call<'_>,
+        lane: &str,
+    ) -> Result<Vec<Val>> {
+        let value = self.argument(call, "var")?;
+        let dtype = value.dtype;
         if u32::from(dtype.bits) * u32::from(dtype.lanes) != 32 || dtype.lanes == 1 {
-            return Ok(vec![self.shuffle(mode, args)?]);
+            return Ok(vec![self.shuffle(mode, call, lane, value)?]);
         }
-        let mut args = args.to_vec();
-        args[1] = Expr::call(Op::Reinterpret, DType::UINT32, vec![args[1].clone()]);
-        let word = self.shuffle(mode, &args)?;
+        let packed = Expr::call(Op::Reinterpret, DType::UINT32, vec![value.clone()]);
+        let word = self.shuffle(mode, call, lane, &packed)?;
         let word = self.known(DType::UINT32, vec![word]);
         self.reinterpret(&word, dtype)
     }
@@ -249,26 +257,20 @@ impl Compiler<'_> {
         Ok(Val::scalar(Kind::U32, d))
     }
 
-    /// Arguments: mask, condition.
-    pub(super) fn ballot(&mut self, args: &[Expr]) -> Result<Val> {
-        let predicate = self.condition(&args[1])?;
-        self.vote(ShuffleMode::Ballot, &args[0], predicate)
+    pub(super) fn ballot(&mut self, call: &Call<'_>) -> Result<Val> {
+        let predicate = self.condition(self.argument(call, "pred")?)?;
+        self.vote(ShuffleMode::Ballot, self.argument(call, "mask")?, predicate)
     }
 
-    /// Arguments: mask, value.
-    pub(super) fn reduced_over_lanes(&mut self, args: &[Expr], op: Bin) -> Result<Val> {
-        let value = self.word(&args[1])?;
-        self.vote(ShuffleMode::Reduce(op), &args[0], value)
+    pub(super) fn reduced_over_lanes(&mut self, call: &Call<'_>, op: Bin) -> Result<Val> {
+        let value = self.word(self.argument(call, "value")?)?;
+        self.vote(ShuffleMode::Reduce(op), self.argument(call, "mask")?, value)
     }
 
-    /// Arguments: value, operation[, width].
-    pub(super) fn warp_reduce(&mut self, args: &[Expr]) -> Result<Val> {
-        let width = match args.get(2) {
-            Some(width) => self.value(width)?,
-            None => self.integer(Kind::I32, 32)?,
-        };
-        let value = self.value(&args[0])?;
-        let op = self.reduction(&args[1], value.kind)?;
+    pub(super) fn warp_reduce(&mut self, call: &Call<'_>) -> Result<Val> {
+        let width = self.value(self.argument(call, "width")?)?;
+        let value = self.value(self.argument(call, "value")?)?;
+        let op = self.reduction(self.argument(call, "op")?, value.kind)?;
         self.butterfly(value, op, width)
     }
 
@@ -331,12 +333,12 @@ impl Compiler<'_> {
 
     /// The block-wide reduction as the CUDA helper does it: each warp, one value per warp through `scratch`, the first
     /// warp over those, and the result through `scratch[0]`.
-    pub(super) fn cta_reduce(&mut self, args: &[Expr]) -> Result<Val> {
-        let value = self.value(&args[0])?;
+    pub(super) fn cta_reduce(&mut self, call: &Call<'_>) -> Result<Val> {
+        let value = self.value(self.argument(call, "value")?)?;
         let kind = value.kind;
-        let op = self.reduction(&args[1], kind)?;
-        let warps = self.word(&args[2])?;
-        let scratch = self.value(&args[3])?;
+        let op = self.reduction(self.argument(call, "op")?, kind)?;
+        let warps = self.word(self.argument(call, "num_warps")?)?;
+        let scratch = self.value(self.argument(call, "scratch")?)?;
         let width = self.integer(Kind::U32, 32)?;
         let value = self.butterfly(value, op, width)?;
         let rank = self.thread_rank()?;
