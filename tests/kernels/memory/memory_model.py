@@ -395,6 +395,21 @@ def copies_without_group(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "fl
     for i in range(4):
         B[i * 32 + tx] = S[i * 32 + tx]
 
+# Neither is there.
+# variant: copies_without_wait of copies_without_group
+#   without: "T.ptx.cp_async.wait_group(0)"
+#   fault: has not waited for: cp.async.commit_group and cp.async.wait_group are missing
+
+# The group is there, and no wait.
+# variant: copies_in_a_group_without_wait of copies_without_group
+#   replace: "T.ptx.cp_async.wait_group(0)" -> "T.ptx.cp_async.commit_group()"
+#   fault: has not waited for: cp.async.wait_group is missing
+
+# The wait is for all groups but one.
+# variant: copies_of_the_last_group of copies_without_group
+#   replace: "T.ptx.cp_async.wait_group(0)" -> "T.ptx.cp_async.commit_group()\n    T.ptx.cp_async.wait_group(1)"
+#   fault: has not waited for: cp.async.wait_group lets its group go on
+
 
 # A wait for the other parity returns at once.
 # sim: wrong_parity

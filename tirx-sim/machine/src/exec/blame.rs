@@ -155,7 +155,10 @@ impl Machine<'_, '_> {
                 ": the operation is in no group, since {commit} is missing between it and the wait"
             );
         }
-        self.wrong_parity(operation, lane)
+        match self.shared.engine.missing_wait(operation) {
+            Some(missing) => format!(": {missing}"),
+            None => self.wrong_parity(operation, lane),
+        }
     }
 
     /// The error of two accesses that are not ordered.

@@ -338,6 +338,27 @@ impl Engine {
         }
     }
 
+    /// The wait that an operation lacks, where the thread that issued it waits for groups of its kind.
+    pub(super) fn missing_wait(&self, operation: Mark) -> Option<String> {
+        let is = |issued: &Issued| issued.mark == operation || issued.mark.written() == operation;
+        let found = self.groups.iter().find_map(|((class, _), groups)| {
+            let committed = groups.closed.iter().flatten().any(is);
+            (committed || groups.open.iter().any(is)).then_some((class, groups.waited, committed))
+        });
+        let (class, waited, committed) = found?;
+        let kind = match class {
+            Class::Copy => "cp.async",
+            Class::Bulk => "cp.async.bulk",
+            Class::Matrix => "wgmma",
+            Class::Tensor | Class::Remote | Class::Told => return None,
+        };
+        Some(match (waited, committed) {
+            (true, _) => format!("{kind}.wait_group lets its group go on"),
+            (false, true) => format!("{kind}.wait_group is missing"),
+            (false, false) => format!("{kind}.commit_group and {kind}.wait_group are missing"),
+        })
+    }
+
     /// Whether all but the latest `left` groups of a thread are complete.
     pub(super) fn complete(&self, class: Class, thread: u32, left: usize) -> bool {
         let Some(groups) = self.groups.get(&(class, thread)) else {
