@@ -50,3 +50,11 @@ def number_as_a_pointer_by_a_node(A: T.Buffer((4,), "int64")):
     bx = T.cta_id([1])
     tx = T.thread_id([4])
     T.ptx.st(T.Cast("handle", A[tx]), T.uint32(1), space="global", ptx_type="u32")
+
+
+@T.prim_func
+def name_behind_a_function(A: T.Buffer((4,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([4])
+    T.ptx.cp_async.wait_grp(0)

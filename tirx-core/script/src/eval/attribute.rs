@@ -198,6 +198,11 @@ impl Interpreter {
     }
 
     fn no_attribute<R>(&mut self, value: &Value, name: &str, span: Span) -> Result<R> {
+        // Some functions have names behind them: `T.ptx.cp_async` is called, and has `T.ptx.cp_async.wait_group`.
+        let value = match value {
+            Value::Builtin(f) if !lang::names(&f.name).is_empty() => &Value::Namespace(f.name.clone()),
+            _ => value,
+        };
         let (what, known): (String, Vec<String>) = match value {
             Value::Namespace(path) => {
                 let mut names = lang::names(path);
