@@ -470,7 +470,7 @@ impl Line {
 
     /// Reads the row's arguments backwards; `None` where the line is another call.
     fn solve(&mut self, row: &RowCall, given: &Given) -> Option<()> {
-        let by_kind = products::tokens(&row.name, given);
+        let by_kind = products::tokens(row.name, given);
         for (slot, token) in &by_kind {
             let slot = self.slot(slot)?;
             self.keep(slot, |known| known == token)?;
