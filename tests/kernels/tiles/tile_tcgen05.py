@@ -68,6 +68,15 @@ def plain(A: T.Buffer((128, 128), "float16"), B: T.Buffer((64, 128), "float16"),
     end(tmem_pool)
 
 
+# Numbers of 32 bits as tf32; where TVM forms the descriptors makes no difference here.
+# variant: tf32 of plain
+#   replace all: "float16" -> "float32"
+#   replace: "vec_len=8" -> "vec_len=4"
+#   replace: "As, Bs)\n            T.ptx" -> "As, Bs, is_AB_tf32=True, smem_desc=\"recompute\")\n            T.ptx"
+#   A: float32[128x128] = 2 * (j == i % 128) + (j == (i * 5 + 17) % 128)
+#   B: float32[64x128] = (i * 2 + j) % 5 - 2
+
+
 # Two products into parts of one buffer, of which the second is added to a first one; stages of operands; a whole warp calls.
 # sim: accumulated
 #   A: bfloat16[128x64] = 2 * (j == i % 64) + (j == (i * 5 + 17) % 64)
