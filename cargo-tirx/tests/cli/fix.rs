@@ -183,7 +183,7 @@ def mixed(A: T.Buffer((32,), "float32"), D: T.Buffer((1,), "uint64")):
         "T.ptx.mul.rz.f32x2(D[0], total, pair)",
         "T.uint32(rank ^ 1)",
         "pred=tx == 0)",
-        "(T.uint32(0), T.uint64(D[0]), T.uint64(D[0]), 136314896, T.ptx.pred(more))",
+        "(T.uint32(0), T.uint64(D[0]), T.uint64(D[0]), 136314896, 0, 0, 0, 0, T.ptx.pred(more))",
         "T.ptx.max.ftz.f32(A[tx], A[tx], A[31 - tx])",
     ] {
         assert!(new.contains(part), "{part}: {new}");

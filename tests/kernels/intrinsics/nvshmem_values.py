@@ -1,4 +1,5 @@
 # NVSHMEM with one GPU, which is number 0 and puts to itself.
+from tvm.backend.cuda.lang.tile_scheduler import RankAwareGroupMajorTileScheduler
 from tvm.script import tirx as T
 
 
@@ -122,3 +123,20 @@ def another_element(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")
     tx = T.thread_id([32])
     if tx == 0:
         T.nvshmem.putmem_nbi(B.ptr_to([0]), A.ptr_to([0]), 128, 1)
+
+
+# The first of two processes begins with the rows of the other: two groups of two rows, one row that fills no group, its own rows.
+# sim: rank_aware
+#   O: int32[12x2] = 9 -> [[3, 4, 3, 4, 5, 5, 0, 1, 2, 0, 1, 2][i], [0, 0, 1, 1, 0, 1, 0, 0, 0, 1, 1, 1][i]][j]
+@T.prim_func
+def rank_aware(O: T.Buffer((12, 2), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    sched = RankAwareGroupMajorTileScheduler("sched", 6, 2, 2, 2)
+    if tx == 0:
+        sched.init(0)
+        while sched.valid():
+            O[sched.linear_idx, 0] = sched.m_idx
+            O[sched.linear_idx, 1] = sched.n_idx
+            sched.next_tile(1)

@@ -77,6 +77,17 @@ def plain(A: T.Buffer((128, 128), "float16"), B: T.Buffer((64, 128), "float16"),
 #   B: float32[64x128] = (i * 2 + j) % 5 - 2
 
 
+# Integers of 8 bits.
+# variant: integers of plain
+#   replace all: "float16" -> "int8"
+#   replace all: "float32" -> "int32"
+#   replace: "T.wg_reg_tile(64)" -> "T.wg_reg_tile(64, dtype=\"int32\")"
+#   replace: "vec_len=8" -> "vec_len=16"
+#   A: int8[128x128] = 2 * (j == i % 128) + (j == (i * 5 + 17) % 128)
+#   B: int8[64x128] = (i * 2 + j) % 5 - 2
+#   C: int32[128x64] = 0 -> 2 * B[j][i % 128] + B[j][(i * 5 + 17) % 128]
+
+
 # Two products into parts of one buffer, of which the second is added to a first one; stages of operands; a whole warp calls.
 # sim: accumulated
 #   A: bfloat16[128x64] = 2 * (j == i % 64) + (j == (i * 5 + 17) % 64)

@@ -807,7 +807,7 @@ fn spelled(words: &[String]) -> String {
     let text = words.join(".");
     let joined = JOINED
         .iter()
-        .filter(|joined| text.starts_with(&format!("{joined}.")));
+        .filter(|joined| text == ***joined || text.starts_with(&format!("{joined}.")));
     let joined = joined
         .max_by_key(|joined| joined.len())
         .copied()
@@ -821,7 +821,9 @@ fn spelled(words: &[String]) -> String {
         word.starts_with(|c: char| c.is_alphabetic() || c == '_')
             && word.chars().all(|c| c.is_alphanumeric() || c == '_')
     };
-    match escaped.iter().all(is_name) && !text.contains("::") {
+    // `T.ptx.st_bulk` alone is the function of 0.26.
+    let is_old = first > 0 && words.len() == 1;
+    match escaped.iter().all(is_name) && !text.contains("::") && !is_old {
         true => format!("T.ptx.{}", escaped.join(".")),
         false => format!("T.ptx[\"{text}\"]"),
     }
