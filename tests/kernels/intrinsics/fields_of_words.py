@@ -78,10 +78,10 @@ def compared_pairs(A: T.Buffer((32, 2), "float16"), B: T.Buffer((5, 32), "uint32
     B[4, tx] = T.cast(second, "uint32") * T.uint32(10)
 
 
-# Whether a AND b has bits, or the predicate holds; normal and subnormal numbers.
+# Whether a AND b has bits, or the predicate holds; normal numbers, zero among them, and subnormal ones.
 # sim: tested
 #   F: float32[32] = [0.0, 1e-40, -1e-40, 1.5, -1e30, 1e-37, 1.0, 2.0][i % 8]
-#   B: uint32[4x32] = 0 -> [j & 5, 1 if j & 5 != 0 or j == 0 else 0, 1 if j % 8 >= 3 else 0, 1 if j % 8 == 1 or j % 8 == 2 else 0][i]
+#   B: uint32[4x32] = 0 -> [j & 5, 1 if j & 5 != 0 or j == 0 else 0, 1 if j % 8 >= 3 or j % 8 == 0 else 0, 1 if j % 8 == 1 or j % 8 == 2 else 0][i]
 @T.prim_func
 def tested(F: T.Buffer((32,), "float32"), B: T.Buffer((4, 32), "uint32")):
     T.device_entry()

@@ -82,7 +82,13 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
                         _ => (1, 1 << fraction),
                     };
                     let above = binary(BinOp::Ge, size.clone(), number(low));
-                    binary(BinOp::And, above, binary(BinOp::Lt, size, number(high)))
+                    let below = binary(BinOp::Lt, size.clone(), number(high));
+                    let within = binary(BinOp::And, above, below);
+                    match word {
+                        // Zeros count as normal numbers (PTX ISA, "testp").
+                        "normal" => binary(BinOp::Or, within, binary(BinOp::Eq, size, number(0))),
+                        _ => within,
+                    }
                 }
                 _ => return None,
             };
