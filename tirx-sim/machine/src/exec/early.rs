@@ -1,8 +1,8 @@
 //! Reads of shared memory that nobody has written yet. Whether the write is missing or only the order (a barrier, or the wait for
 //! a copy) is known later: the block goes on, and a write that comes without an order behind the read is the cause.
 //!
-//! What the block does in between is not reported: it may follow from the value that was read. A barrier that
-//! threads skip is, since it explains the read. Where nothing explains it until the block ends, waits for ever or has run
+//! What the block does in between is not reported, since it may follow from the value that was read, but for another race and for a
+//! barrier that threads skip: these explain the read. Where nothing does until the block ends, waits for ever or has run
 //! [`STEPS`] more, the read is reported as it was found.
 
 use super::access::Check;
@@ -45,22 +45,30 @@ impl EarlyReads {
 
     /// The cause of a fault of instruction `pc`, which is about accesses of the instructions `others` too.
     pub(super) fn cause(&self, fault: Fault, pc: usize, others: &[usize]) -> Fault {
-        let Some(first) = self.first() else {
+        let Some(first) = self.reads.first() else {
             return fault;
         };
-        if explains(&fault) {
-            return fault;
-        }
         let is_race = fault.kind == FaultKind::Race;
         let mut reads = self.reads.iter();
         match reads.find(|read| is_race && others.contains(&read.pc)) {
             Some(read) => read.before(&fault, pc < read.pc),
-            None => first.clone(),
+            None if explains(&fault) => first.behind(&fault),
+            None => first.fault.clone(),
         }
     }
 }
 
 impl EarlyRead {
+    /// The report of a fault that explains the read, which it mentions.
+    fn behind(&self, cause: &Fault) -> Fault {
+        let mut report = (**cause).clone();
+        report.notes.push(FaultNote {
+            message: format!("before that: {}", self.fault.message),
+            location: self.fault.location.clone(),
+        });
+        report.into()
+    }
+
     /// The report of the read, which a write follows without an order; `precedes`: the write stands before it in the kernel.
     fn before(&self, write: &Fault, precedes: bool) -> Fault {
         let mut report = (*self.fault).clone();
@@ -77,9 +85,9 @@ impl EarlyRead {
     }
 }
 
-/// Whether a fault may be why something was read too early: a barrier that threads skip, or come to again without having waited.
+/// Whether a fault may be why something was read too early: another race, or a barrier that threads skip.
 pub(super) fn explains(fault: &Fault) -> bool {
-    fault.kind == FaultKind::BarrierDivergence
+    matches!(fault.kind, FaultKind::Race | FaultKind::BarrierDivergence)
 }
 
 /// Goes on after a read of shared memory that nobody has written, until its cause is known.

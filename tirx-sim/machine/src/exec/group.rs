@@ -263,11 +263,10 @@ fn early_read(blocks: &[Block]) -> Option<&Fault> {
     blocks.iter().find_map(|block| block.shared.early.first())
 }
 
-/// The cause of a fault in a cluster: what its blocks do behind a read that came too early may follow from it, but for a race,
-/// which may be with that read.
+/// The cause of a fault in a cluster: what its blocks do behind a read that came too early may follow from it.
 fn first_cause(cluster: &[Block], fault: Fault) -> Fault {
     match early_read(cluster) {
-        Some(early) if fault.kind != FaultKind::Race && !explains(&fault) => early.clone(),
+        Some(early) if !explains(&fault) => early.clone(),
         _ => fault,
     }
 }
