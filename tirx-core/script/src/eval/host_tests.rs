@@ -502,3 +502,38 @@ fn what_no_keyword_takes_is_an_error() {
     ]);
     assert_eq!(load(configs).constant("CONFIGS"), Ok(Some(vec![dict].into())));
 }
+
+/// Configurations and context managers of Python's library, which need nothing of the host.
+#[test]
+fn namespaces_and_context_managers_are_pythons() {
+    let text = r#"
+import contextlib
+import types
+from types import SimpleNamespace
+from tvm.script import tirx as T
+
+config = SimpleNamespace(BM=32, dtype="float32")
+config.BM *= 2
+assert repr(config) == "namespace(BM=64, dtype='float32')" and vars(config)["BM"] == 64
+assert config == types.SimpleNamespace(BM=64, dtype="float32") and config != SimpleNamespace(BM=32)
+
+steps = []
+
+@contextlib.contextmanager
+def region(name, times=1):
+    steps.append(name)
+    yield len(name) * times
+    steps.append("end of " + name)
+
+with region("load", times=2) as size, contextlib.nullcontext(5) as five:
+    steps.append(size + five)
+assert steps == ["load", 13, "end of load"]
+
+@T.prim_func
+def k(A: T.Buffer((config.BM,), config.dtype)):
+    T.device_entry(); T.cta_id([1]); tx = T.thread_id([config.BM])
+    A[tx] = 1.0
+"#;
+    let kernels = build(text, "k", &[]);
+    assert!(kernels[0].1.contains("T.thread_id([64])"), "{}", kernels[0].1);
+}

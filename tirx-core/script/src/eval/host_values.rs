@@ -20,6 +20,9 @@ const LIBRARY: &[(&str, &str, &str)] = &[
     ("pathlib.PurePath", "pathlib", "PurePath"),
     ("pathlib.PurePosixPath", "pathlib", "PurePath"),
     ("random.Random", "random", "Random"),
+    ("types.SimpleNamespace", "types", "SimpleNamespace"),
+    ("contextlib.nullcontext", "contextlib", "nullcontext"),
+    ("contextlib.contextmanager", "contextlib", "contextmanager"),
 ];
 
 impl Interpreter {

@@ -23,6 +23,8 @@ const TEXTS: &[(&str, &str)] = &[
     ("collections", include_str!("library/collections.py")),
     ("pathlib", include_str!("library/pathlib.py")),
     ("random", include_str!("library/random.py")),
+    ("types", include_str!("library/types.py")),
+    ("contextlib", include_str!("library/contextlib.py")),
     ("layout", include_str!("library/tirx/layout.py")),
     ("tvm.tirx.bench", include_str!("library/tirx/bench.py")),
     ("tvm.tirx", include_str!("library/tirx/op.py")),
