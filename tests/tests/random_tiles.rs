@@ -360,6 +360,33 @@ fn the_partition_follows_scope_and_dtype() {
 
 /// The table of variants in the guide is that of the compiler; `UPDATE_EXPECT=1` writes it.
 #[test]
+fn a_kernel_that_asks_for_its_target_is_explained_for_it() {
+    let path = tirx_tests::root().join("tests/kernels/tiles/tile_target_choices.py");
+    let module = tirx_tests::Case::read(&path)
+        .unwrap()
+        .build_one("product")
+        .unwrap();
+    for (arch, wanted) in [
+        ("sm_90a", ["gmem_smem", "gmem_smem", "wgmma", "reg"].as_slice()),
+        (
+            "sm_100a",
+            &["gmem_smem", "gmem_smem", "tcgen05", "tcgen05_ldst", "reg"],
+        ),
+    ] {
+        let context = PassContext::new(Target::cuda(arch), &Options::default());
+        let chosen: Vec<String> = explain(&module, &context)
+            .iter()
+            .map(|decision| {
+                let mut rows = decision.rows.iter();
+                let chosen = rows.find(|(_, outcome)| *outcome == Outcome::Chosen);
+                chosen.map_or_else(|| "none".to_string(), |(name, _)| name.to_string())
+            })
+            .collect();
+        assert_eq!(chosen, wanted, "{arch}");
+    }
+}
+
+#[test]
 fn the_guide_has_the_table_of_variants() {
     const BEGIN: &str = "tests --test random_tiles variants -->\n";
     const END: &str = "<!-- end -->";

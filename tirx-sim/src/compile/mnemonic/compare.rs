@@ -76,7 +76,10 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
                         _ => (DType::UINT64, 52, 0x7ff),
                     };
                     let number = |n: i128| Expr::constant(bits, n);
-                    let size = and(as_dtype(a.clone(), bits), number(((infinity + 1) << fraction) - 1));
+                    let size = and(
+                        as_dtype(a.clone(), bits),
+                        number(((infinity + 1) << fraction) - 1),
+                    );
                     let (low, high) = match word {
                         "normal" => (1 << fraction, infinity << fraction),
                         _ => (1, 1 << fraction),

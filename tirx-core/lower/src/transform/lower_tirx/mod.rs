@@ -31,7 +31,7 @@ mod tile;
 pub(super) use launch::LARGEST_WRITTEN_OUT;
 pub use tile::{Completion, Decision, NamedWarning, OptionKind, Outcome, TileOption, VariantInfo, variants};
 
-use super::PassContext;
+use super::{PassContext, target_choices};
 use crate::diagnostic::Diagnostics;
 use crate::ir::IRModule;
 
@@ -60,8 +60,13 @@ pub fn explain(module: &IRModule, context: &PassContext) -> Vec<Decision> {
     let mut decisions = Vec::new();
     for (_, func) in &module.functions {
         let targets = context.targets(func);
+        let mut func = func.clone();
+        // As the pass before leaves it: of a kernel that asks for its target, the code for this one.
+        if let Some(body) = target_choices::resolved(&func, context) {
+            func.body = body;
+        }
         // Where lowering fails, the decisions made before are kept.
-        let _ = launch::lower(func.clone(), &targets, &mut decisions);
+        let _ = launch::lower(func, &targets, &mut decisions);
     }
     decisions
 }
