@@ -103,8 +103,9 @@ fn filetests_of_the_older_release_are_rewritten() {
     for (name, reason) in outcomes.iter().flat_map(|o| &o.left) {
         *left.entry((name.clone(), reason.clone())).or_default() += 1;
     }
+    println!("{replaced} calls rewritten, {whole} files whole, {part} not");
     let mut text = format!(
-        "{replaced} calls rewritten, {} left; {whole} files whole, {part} not\n\n",
+        "{} calls left, {part} files not whole\n\n",
         left.values().sum::<usize>()
     );
     for ((name, reason), count) in &left {
