@@ -212,7 +212,15 @@ pub(crate) fn shown_name(func: &PrimFunc, param: &Var) -> String {
 
 pub(crate) fn scalar(name: &str, dtype: DType, text: &str) -> Result<Argument> {
     use tirx_core::script::ConstValue;
-    let bad = || user(format_args!("`{text}` is no {dtype}, which scalar `{name}` is"));
+    let bad = || {
+        let help = match dtype.is_bool() {
+            true => "\n  = help: a bool is True or False",
+            false => "",
+        };
+        user(format_args!(
+            "`{text}` is no {dtype}, which scalar `{name}` is{help}"
+        ))
+    };
     if dtype.is_integer()
         && let Some(v) = literal::integer(text)
     {
@@ -223,6 +231,11 @@ pub(crate) fn scalar(name: &str, dtype: DType, text: &str) -> Result<Argument> {
             ))),
             _ => Err(bad()),
         };
+    }
+    if dtype.is_bool()
+        && let Ok(v) = text.parse()
+    {
+        return Ok(Argument::Bool(v));
     }
     let value = literal::value(text).map_err(|_| bad())?;
     match value {

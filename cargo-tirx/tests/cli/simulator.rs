@@ -143,6 +143,35 @@ fn arguments_are_checked_as_a_launcher_checks_them() {
     );
 }
 
+/// Python's words for a bool, a number, or those of Rust and JSON.
+#[test]
+fn a_bool_is_given_by_word_or_number() {
+    let folder = Folder::new();
+    let kernel = "from tvm.script import tirx as T\n\n\n@T.prim_func\ndef choose(A: T.Buffer((32,), \"float32\"), up: T.bool):\n    \
+                  T.device_entry()\n    tx = T.thread_id([32])\n    A[tx] = T.Select(up, 1.0, -1.0)\n";
+    fs::write(folder.path("choose.py"), kernel).unwrap();
+    for (word, value) in [
+        ("True", 1.0),
+        ("true", 1.0),
+        ("1", 1.0),
+        ("False", -1.0),
+        ("false", -1.0),
+    ] {
+        let scalar = format!("up={word}");
+        let outcome = folder.run(&["sim", "choose.py", "--scalar", &scalar, "--out", "A=a.npy"]);
+        assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+        assert_eq!(folder.floats("a.npy"), [value; 32]);
+    }
+    fails(
+        &folder.run(&["sim", "choose.py", "--scalar", "up=yes", "--out", "A=a.npy"]),
+        1,
+        &[
+            "`yes` is no bool, which scalar `up` is",
+            "help: a bool is True or False",
+        ],
+    );
+}
+
 /// Each kind of fault: message, line, block and thread.
 #[test]
 fn every_fault_says_what_where_and_who() {
