@@ -121,7 +121,7 @@ def tiles_written_early(A: T.Buffer((2, 128, 16), "float16"), B: T.Buffer((2, 12
 # variant: tiles_freed_early of tiles
 #   without 2: "T.ptx.tcgen05.fence.before_thread_sync()"
 #   without 2: "T.cuda.cta_sync()"
-#   fault: loads lane
+#   fault: of tensor memory, which thread (0, 0, 0) freed, and no barrier orders the two
 
 
 # Two accumulators in turn: the epilogue of a tile runs while the next is multiplied.

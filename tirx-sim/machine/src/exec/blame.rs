@@ -7,7 +7,7 @@ use super::order::{Conflict, Mark, Scope};
 use super::place::pointed;
 use super::run::Machine;
 use super::{Trap, thread_of};
-use crate::bytecode::{Access, Inst, Region, SharedArray, UNNAMED_POINTER};
+use crate::bytecode::{Access, Inst, Region, SharedArray, TensorInst, TensorMemoryInst, UNNAMED_POINTER};
 use crate::fault::FaultKind;
 use crate::findings::Excusable;
 
@@ -204,7 +204,10 @@ impl Machine<'_, '_> {
     /// The same for a place with this name.
     pub(super) fn conflicting(&self, name: &str, lane: u32, conflict: Conflict, verb: &str) -> Box<Trap> {
         let other = conflict.mark();
-        let past = past(conflict);
+        let past = match self.frees(other.pc()) {
+            true => "freed",
+            false => past(conflict),
+        };
         let me = self.thread(self.id as u32 * 32 + lane);
         let mut trap = Trap::new(FaultKind::Race, lane, "");
         if other.is_operation() && !matches!(conflict, Conflict::Unmet(..)) {
@@ -278,6 +281,18 @@ impl Machine<'_, '_> {
                 | Inst::LoadS { access, .. }
                 | Inst::LoadRow { access, .. },
             ) => code.accesses[*access as usize].poll,
+            _ => false,
+        }
+    }
+
+    /// Whether an instruction frees tensor memory, which counts as a write of it.
+    fn frees(&self, pc: usize) -> bool {
+        let code = self.ctx.code;
+        match code.insts.get(pc) {
+            Some(Inst::Tensor { id }) => matches!(
+                code.tensor[*id as usize],
+                TensorInst::Memory(TensorMemoryInst::Dealloc { .. })
+            ),
             _ => false,
         }
     }
