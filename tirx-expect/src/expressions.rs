@@ -24,6 +24,7 @@
 
 use std::collections::BTreeMap;
 
+use tirx_core::diagnostic::Diagnostics;
 use tirx_core::ir::DType;
 use tirx_core::script::{ConstValue, Imports, KernelFile, NoImports};
 use tirx_core::source::SourceMap;
@@ -34,6 +35,9 @@ const COORDINATES: [&str; 6] = ["i", "j", "k", "l", "m", "n"];
 
 /// The name of the list of generated functions.
 const RESULT: &str = "__runs";
+
+/// Precedes, in a generated line, the number of the line that it is made of.
+const MADE_OF: &str = "  # of line ";
 
 struct Described<'a> {
     kernel: &'a str,
@@ -67,15 +71,16 @@ pub fn read_with(name: &str, text: &str, imports: &dyn Imports) -> Result<Vec<Ru
     let mut calls = Vec::new();
     for (number, run) in described.iter().enumerate() {
         for (at, (_, value)) in run.values.iter().enumerate() {
-            program += &format!("__value_{number}_{at} = ({value})\n");
+            program += &format!("__value_{number}_{at} = ({value}){MADE_OF}{}\n", run.line);
         }
         program += &function(number, run).map_err(|e| format!("sim: {}: {e}", run.kernel))?;
         calls.push(format!("__run_{number}()"));
     }
     program += &format!("{RESULT} = \"\\n\".join([{}])\n", calls.join(", "));
     let mut sources = SourceMap::new();
-    let file = KernelFile::load(&mut sources, name, &program, imports).map_err(|e| e.render(&sources))?;
-    let mut runs = match file.constant(RESULT).map_err(|e| e.render(&sources))? {
+    let file =
+        KernelFile::load(&mut sources, name, &program, imports).map_err(|e| told(&e, &sources, text))?;
+    let mut runs = match file.constant(RESULT).map_err(|e| told(&e, &sources, text))? {
         Some(ConstValue::Str(text)) => runs::read(&text)?,
         other => return Err(format!("the runs are no text: {other:?}")),
     };
@@ -84,12 +89,33 @@ pub fn read_with(name: &str, text: &str, imports: &dyn Imports) -> Result<Vec<Ru
         run.archs = described.archs.iter().map(ToString::to_string).collect();
         for (at, (name, value)) in described.values.iter().enumerate() {
             let constant = format!("__value_{number}_{at}");
-            let constant = file.constant(&constant).map_err(|e| e.render(&sources))?;
+            let constant = file.constant(&constant).map_err(|e| told(&e, &sources, text))?;
             let constant = constant.ok_or(format!("sim: {}: `{value}` is no constant", run.kernel))?;
             run.values.insert((*name).to_string(), constant);
         }
     }
     Ok(runs)
+}
+
+/// The report of an error: one in a generated line is shown at the line of the file that it is made of.
+fn told(e: &Diagnostics, sources: &SourceMap, text: &str) -> String {
+    let whole = || e.render(sources);
+    let Some((message, location)) =
+        e.0.first()
+            .and_then(|d| Some((&d.message, sources.locate(d.span)?)))
+    else {
+        return whole();
+    };
+    let number = location.line_text.rsplit_once(MADE_OF).map(|(_, number)| number);
+    let Some(number) = number.and_then(|number| number.trim().parse::<usize>().ok()) else {
+        return whole();
+    };
+    let line = text.lines().nth(number - 1).unwrap_or_default();
+    let margin = " ".repeat(number.to_string().len());
+    format!(
+        "error: {message}\n{margin}--> {}:{number}:1\n{margin} |\n{number} | {line}\n",
+        location.file
+    )
 }
 
 /// The lines of each `# sim: KERNEL`.
@@ -178,7 +204,8 @@ fn function(number: usize, run: &Described<'_>) -> Result<String, String> {
     }
     let mut parts: Vec<String> = vec![format!("\"kernel {}\"", run.kernel)];
     let mut seen: BTreeMap<&str, ()> = BTreeMap::new();
-    for line in &run.lines {
+    for (at, line) in run.lines.iter().enumerate() {
+        let made_of = format!("{MADE_OF}{}", run.line + 1 + at);
         if line.starts_with("fault:") || line.starts_with("seeds:") {
             ends.push(format!("{line:?}"));
             continue;
@@ -194,7 +221,7 @@ fn function(number: usize, run: &Described<'_>) -> Result<String, String> {
             return Err(format!("{name} is given twice"));
         }
         let Some(kind) = kind else {
-            before += &format!("    {name} = {}\n", value.trim());
+            before += &format!("    {name} = {}{made_of}\n", value.trim());
             parts.push(format!("\"{name} = \" + str({name})"));
             continue;
         };
@@ -208,11 +235,14 @@ fn function(number: usize, run: &Described<'_>) -> Result<String, String> {
         };
         let kind = &with_values(kind, &run.values);
         let extents = extents(kind)?;
-        before += &format!("    {name} = {}\n", elements(first.trim(), &extents));
+        before += &format!("    {name} = {}{made_of}\n", elements(first.trim(), &extents));
         parts.push(format!("\"{name} {kind} \" + {}", flat(name, extents.len())));
         if let Some(expected) = expected {
             let result = format!("__{name}");
-            after += &format!("    {result} = {}\n", elements(expected.trim(), &extents));
+            after += &format!(
+                "    {result} = {}{made_of}\n",
+                elements(expected.trim(), &extents)
+            );
             parts.push(format!(
                 "\" -> \" + {} + \"{tolerance}\"",
                 flat(&result, extents.len())
@@ -286,6 +316,21 @@ fn flat(name: &str, depth: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_are_at_the_line_of_the_comment() {
+        let text = "# sim: k(N=2)\n#   A: int32[N] = i\n#   B: int32[2] = 0 -> A[i + 1]\n#   s = 4\n";
+        assert_eq!(
+            read("k.py", text).unwrap_err(),
+            "error: index 2 is out of range for length 2\n --> k.py:3:1\n  |\n3 | #   B: int32[2] = 0 -> A[i + 1]\n"
+        );
+        for (wrong, line) in [("= 4", "= (4"), ("= i", "= q"), ("= 0 ->", "= 1 / 0 ->")] {
+            let text = text.replace("[i + 1]", "[i]").replacen(wrong, line, 1);
+            let number = text.lines().position(|l| l.contains(line)).unwrap() + 1;
+            let told = read("k.py", &text).unwrap_err();
+            assert!(told.contains(&format!("k.py:{number}:1")), "{told}");
+        }
+    }
 
     #[test]
     fn runs_are_computed_from_expressions() {
