@@ -100,3 +100,23 @@ fn what_is_not_as_described_is_shown() {
         outcome.out
     );
 }
+
+/// What a line of the comment gives the kernel is not what it takes.
+#[test]
+fn another_dtype_is_named() {
+    let folder = Folder::new();
+    fs::write(
+        folder.path("k.py"),
+        FILE.replace("A: int32[32] = i", "A: int8[32] = i"),
+    )
+    .unwrap();
+    let outcome = folder.run(&["test", "k.py", "--filter", "double"]);
+    assert_eq!(outcome.code, Some(1));
+    assert!(
+        outcome
+            .out
+            .contains("argument 0 `A`: dtype is int8, expected int32"),
+        "{}",
+        outcome.out
+    );
+}

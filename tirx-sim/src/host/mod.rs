@@ -398,9 +398,12 @@ impl Machine<'_> {
             check.expected.clone()
         };
         let mut text = format!("argument {} `{}`: ", check.index, check.argument);
-        match self.sides(condition) {
+        match (self.sides(condition), self.arguments.get(check.index as usize)) {
             _ if check.what == What::Data => text.push_str("data is null, expected a pointer"),
-            Some((actual, wanted)) if !alignment => {
+            (_, Some(Argument::Tensor { dtype, .. })) if check.what == What::DType => {
+                text.push_str(&format!("dtype is {dtype}, expected {expected}"));
+            }
+            (Some((actual, wanted)), _) if !alignment => {
                 text.push_str(&format!("{} is {actual}, expected {wanted}", check.what.field()));
                 if !expected.is_empty() && expected != wanted {
                     text.push_str(&format!(" ({expected})"));
