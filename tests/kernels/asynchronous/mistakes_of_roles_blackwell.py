@@ -59,7 +59,7 @@ def columns(A: T.Buffer((128, 8), "float32"), B: T.Buffer((128, 8), "float32")):
 # variant: columns_freed_early of columns
 #   without: "T.ptx.tcgen05.wait.ld()"
 #   without 3: "T.cuda.cta_sync()"
-#   fault: column 0 of tensor memory, which thread (0, 0, 0) wrote, and no barrier orders the two
+#   fault: column 0 of tensor memory, which thread (0, 0, 0) freed, and no barrier orders the two
 
 # Another number of columns is freed.
 # variant: columns_freed_in_part of columns
