@@ -15,8 +15,11 @@ impl Machine<'_, '_> {
     /// `fence.mbarrier_init`, or a proxy fence: mbarriers that the lanes know of become visible to copies.
     pub(in crate::exec) fn fence_barriers(&mut self, mask: u32) {
         let Shared { engine, order, .. } = &mut *self.shared;
+        let issued = engine.issued;
         for barrier in engine.barriers.values_mut() {
-            barrier.fenced |= lanes(mask).any(|lane| initialized(order, barrier, self.id, lane));
+            if lanes(mask).any(|lane| initialized(order, barrier, self.id, lane)) {
+                barrier.fence(issued);
+            }
         }
     }
 

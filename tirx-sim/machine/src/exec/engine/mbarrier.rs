@@ -46,8 +46,8 @@ pub(crate) struct Mbarrier {
     pub(crate) published: Mark,
     /// The copies whose bytes count in the current phase: their instructions and how many bytes.
     counted: Vec<(usize, u64)>,
-    /// Whether a fence has made the initialization visible to other proxies.
-    pub(crate) fenced: bool,
+    /// How many operations the block had issued when a fence made the initialization visible to other proxies: to later ones.
+    fenced: Option<u64>,
 }
 
 impl Mbarrier {
@@ -62,8 +62,19 @@ impl Mbarrier {
             init,
             published,
             counted: Vec::new(),
-            fenced: false,
+            fenced: None,
         }
+    }
+
+    /// A fence that comes after so many operations of the block makes the initialization visible to other proxies.
+    pub(crate) fn fence(&mut self, issued: u64) {
+        self.fenced.get_or_insert(issued);
+    }
+
+    /// Whether a fence has come before an operation of the block, or, of an operation of another block, at all.
+    pub(crate) fn is_fenced(&self, operation: Option<u64>) -> bool {
+        self.fenced
+            .is_some_and(|issued| operation.is_none_or(|number| issued <= number))
     }
 
     /// What tells how it is touched: phase, arrivals that are pending, bytes that are outstanding.

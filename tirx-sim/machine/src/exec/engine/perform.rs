@@ -183,7 +183,9 @@ impl Block {
         for completion in &operation.completions {
             let (Completion::Bytes(rank, byte, count) | Completion::Arrive(rank, byte, count)) = completion;
             let name = barrier_name(ctx, *byte);
-            let shared = match rank.filter(|r| *r as usize != peers.rank()) {
+            let other = rank.filter(|r| *r as usize != peers.rank());
+            let number = other.is_none().then_some(operation.number);
+            let shared = match other {
                 None => &mut self.shared,
                 Some(rank) => match peers.get(rank) {
                     Some(block) if !block.gone() => &mut block.shared,
@@ -216,7 +218,7 @@ impl Block {
                 return Err(Trap::new(FaultKind::Race, operation.lane, message));
             }
             if checks
-                && !barrier.fenced
+                && !barrier.is_fenced(number)
                 && own.kind() == Kind::Engine
                 && !visible(&operation.forked, barrier.init)
             {
