@@ -147,6 +147,26 @@ const KNOWN: &[Known] = &[
         |p| p.after(&["CommonSubexprElim"]) && p.theirs_has("cse_v") && !p.ours_has("cse_v"),
     ),
     (
+        "a limit of registers, an attribute of TVM 0.27, reaches the kernel; 0.26 leaves it with the host",
+        |p| {
+            p.after(&["SplitHostDevice"])
+                && p.ours_has("tirx.max_registers")
+                && !p.theirs_has("tirx.max_registers")
+        },
+    ),
+    (
+        "a view under another dtype is declared; TVM uses it without a declaration",
+        |p| p.after(&["BindTarget"]) && p.ours_has(" = T.decl_buffer(") && !p.theirs_has("decl_buffer"),
+    ),
+    (
+        "of a grid of one cluster the number of the cluster is known at once; TVM knows it in StmtSimplify",
+        |p| p.after(&["LowerTIRx"]) && p.theirs_has("group * 524288") && !p.ours_has("group"),
+    ),
+    (
+        "TVM takes the factor out of a sum that is divided: `s // 4 + 3`",
+        |p| p.after(&["LowerTIRx", "StmtSimplify"]) && p.ours_has("(s * 2 + 25) // 8"),
+    ),
+    (
         "strides of a buffer whose layout is the default are honoured",
         |p| {
             p.after(&["LowerTIRx", "UnifyThreadBinding"])
