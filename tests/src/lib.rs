@@ -47,6 +47,7 @@ pub mod asynchronous;
 pub mod differential;
 pub mod files;
 pub mod generator;
+pub mod instructions;
 pub mod mutants;
 pub mod pages;
 pub mod profiled;

@@ -7,7 +7,7 @@
 #[path = "mnemonics/simulated.rs"]
 mod simulated;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -16,6 +16,7 @@ use tirx_core::intrin::mnemonic::call::space_of;
 use tirx_core::intrin::mnemonic::lookup::Tokens;
 use tirx_core::intrin::mnemonic::{Direction, Form, Instruction, Operand, instructions, types};
 use tirx_core::ir::DType;
+use tirx_tests::instructions::Sample;
 
 /// The release of the PTX ISA that the toolkit of the tests knows.
 const KNOWN: (u32, u32) = (9, 0);
@@ -50,9 +51,6 @@ fn newer(call: &Call) -> impl Iterator<Item = &'static (&'static str, &'static s
     })
 }
 
-/// Combinations that are looked at, those that PTX does not have among them.
-const TRIED: usize = 20_000;
-
 /// The dtypes that operands have here, with the names of their buffers.
 const BUFFERS: &[(&str, &str)] = &[
     ("uint8", "B8"),
@@ -86,59 +84,6 @@ struct Call {
     /// Elements that it writes.
     writes: usize,
     instruction: &'static Instruction,
-}
-
-/// Which combinations of a line's tokens are called.
-#[derive(Clone, Copy)]
-enum Sample {
-    /// Each token is there at least once.
-    Tokens,
-    /// All of lines that have no more than this many; of the others each two tokens that go together are there.
-    All(usize),
-}
-
-impl Sample {
-    /// All where `TIRX_MNEMONICS` is a number.
-    fn or_all(self) -> Sample {
-        match tirx_tests::number("TIRX_MNEMONICS", 0) {
-            0 => self,
-            most => Sample::All(most as usize),
-        }
-    }
-
-    fn of(self, instruction: &'static Instruction) -> Vec<Tokens> {
-        let all = Tokens::combinations(instruction);
-        // A distance without a common divisor: the first numbers reached are spread over all slots.
-        let step = (all / 3..)
-            .find(|step| greatest_common_divisor(*step, all) == 1)
-            .unwrap_or(1);
-        let tried = 0..all.min(TRIED);
-        let mut legal: Vec<Tokens> = tried
-            .filter_map(|n| Tokens::combination(instruction, n * step % all))
-            .collect();
-        let mut seen = BTreeSet::new();
-        let mut keep = |tokens: &Tokens, distance: usize| {
-            let filled: Vec<&str> = tokens.each().map(|(_, token)| token).collect();
-            let pairs = (0..filled.len()).flat_map(|a| (a..filled.len()).map(move |b| (a, b)));
-            let near = pairs.filter(|(a, b)| b - a <= distance);
-            near.fold(false, |new, (a, b)| {
-                seen.insert((a, filled[a], b, filled[b])) || new
-            })
-        };
-        match self {
-            Sample::Tokens => legal.retain(|tokens| keep(tokens, 0)),
-            Sample::All(most) if legal.len() <= most => {}
-            Sample::All(_) => legal.retain(|tokens| keep(tokens, usize::MAX)),
-        }
-        legal
-    }
-}
-
-fn greatest_common_divisor(a: usize, b: usize) -> usize {
-    match b {
-        0 => a,
-        b => greatest_common_divisor(b, a % b),
-    }
 }
 
 /// The operands of a call; `None` where one has no dtype of the language.

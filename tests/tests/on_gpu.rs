@@ -7,6 +7,7 @@
 //! `TIRX_BYTES` is how large a tensor the elementwise kernel is measured on (4 GiB). nvcc is told not to contract products and
 //! sums into fused operations, for the simulator does not.
 
+mod instructions;
 mod profile;
 
 use std::path::PathBuf;

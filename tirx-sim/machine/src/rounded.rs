@@ -1,5 +1,6 @@
-//! What do `add`, `sub`, `mul` and `fma` of PTX compute with the modifiers `.rz`, `.rm`, `.rp`, `.ftz` and `.sat`? Sums
-//! and products are formed exactly, as an integer times a power of two, and rounded once.
+//! What do `add`, `sub`, `mul`, `fma`, `div` and `sqrt` of PTX compute with the modifiers `.rz`, `.rm`, `.rp`, `.ftz` and `.sat`?
+//! Sums and products are formed exactly, as an integer times a power of two, and rounded once; so are quotients and roots, with a bit
+//! that says whether anything is left.
 
 use crate::cvt::{DOUBLE, Float, Real, Rounding, SINGLE};
 
@@ -10,6 +11,8 @@ pub enum Operation {
     Sub,
     Mul,
     Fma,
+    Div,
+    Sqrt,
 }
 
 /// An operation of float32 or float64 with its modifiers.
@@ -55,6 +58,39 @@ impl Term {
             negative: self.negative != other.negative,
             magnitude: self.magnitude * other.magnitude,
             exponent: self.exponent + other.exponent,
+        }
+    }
+
+    /// The quotient; `other` is not zero.
+    fn over(self, other: Term) -> Term {
+        let raise = self.magnitude.leading_zeros().saturating_sub(2);
+        let dividend = if self.magnitude == 0 {
+            0
+        } else {
+            self.magnitude << raise
+        };
+        let left = dividend % other.magnitude != 0;
+        Term {
+            negative: self.negative != other.negative,
+            magnitude: (dividend / other.magnitude) << 1 | u128::from(left),
+            exponent: self.exponent - raise as i32 - other.exponent - 1,
+        }
+    }
+
+    /// The root of a number that is not negative, or zero of either sign.
+    fn root(self) -> Term {
+        if self.magnitude == 0 {
+            return self;
+        }
+        // Half of the exponent is a whole number.
+        let room = self.magnitude.leading_zeros() - 2;
+        let raise = room - (self.exponent - room as i32).rem_euclid(2) as u32;
+        let square = self.magnitude << raise;
+        let root = square.isqrt();
+        Term {
+            magnitude: root << 1 | u128::from(root * root != square),
+            exponent: (self.exponent - raise as i32) / 2 - 1,
+            ..self
         }
     }
 
@@ -139,11 +175,20 @@ impl Rounded {
             let value = format.decode(operands.get(at).copied().unwrap_or(0));
             if self.ftz { format.flush(value) } else { value }
         };
-        let (a, b) = (read(0), read(1));
+        let a = read(0);
+        let b = match self.operation {
+            Operation::Sqrt => Real::ZERO,
+            _ => read(1),
+        };
         let third = (self.operation == Operation::Fma).then(|| read(2));
         let finite = Term::of(a)
             .zip(Term::of(b))
-            .zip(third.map_or(Some(None), |c| Term::of(c).map(Some)));
+            .zip(third.map_or(Some(None), |c| Term::of(c).map(Some)))
+            .filter(|((a, b), _)| match self.operation {
+                Operation::Div => b.magnitude != 0,
+                Operation::Sqrt => a.magnitude == 0 || !a.negative,
+                _ => true,
+            });
         let exact_zero = self.rounding == Rounding::Down;
         let mut result = match finite {
             Some(((a, b), c)) => {
@@ -156,6 +201,8 @@ impl Rounded {
                         },
                         exact_zero,
                     ),
+                    (Operation::Div, _) => a.over(b),
+                    (Operation::Sqrt, _) => a.root(),
                     (_, Some(c)) => a.times(b).plus(c, exact_zero),
                     (_, None) => a.times(b),
                 };
@@ -181,7 +228,7 @@ impl Rounded {
         format.encode(result, self.rounding, false)
     }
 
-    /// Where an operand is infinite or NaN, nothing is rounded.
+    /// Where an operand is infinite or NaN, or there is no finite result, nothing is rounded.
     fn of_infinities(&self, a: Real, b: Real, c: Option<Real>) -> Real {
         // Zeros, infinities and signs are all that matters.
         let plain = |value: Real| match value {
@@ -195,6 +242,8 @@ impl Rounded {
         let value = match (self.operation, c) {
             (Operation::Add, _) => a + b,
             (Operation::Sub, _) => a - b,
+            (Operation::Div, _) => a / b,
+            (Operation::Sqrt, _) => a.sqrt(),
             (_, Some(c)) => a * b + plain(c),
             (_, None) => a * b,
         };
@@ -206,7 +255,14 @@ impl Rounded {
 mod tests {
     use super::*;
 
-    const ALL: [Operation; 4] = [Operation::Add, Operation::Sub, Operation::Mul, Operation::Fma];
+    const ALL: [Operation; 6] = [
+        Operation::Add,
+        Operation::Sub,
+        Operation::Mul,
+        Operation::Fma,
+        Operation::Div,
+        Operation::Sqrt,
+    ];
 
     fn rounded(operation: Operation, double: bool, rounding: Rounding) -> Rounded {
         Rounded {
@@ -227,15 +283,20 @@ mod tests {
         f64::from_bits(rounded(operation, true, rounding).run(&operands.map(f64::to_bits)))
     }
 
-    fn native<T>(operation: Operation, [a, b, c]: [T; 3], fma: fn(T, T, T) -> T) -> T
+    fn native<T>(operation: Operation, [a, b, c]: [T; 3], fma: fn(T, T, T) -> T, sqrt: fn(T) -> T) -> T
     where
-        T: std::ops::Add<Output = T> + std::ops::Sub<Output = T> + std::ops::Mul<Output = T>,
+        T: std::ops::Add<Output = T>
+            + std::ops::Sub<Output = T>
+            + std::ops::Mul<Output = T>
+            + std::ops::Div<Output = T>,
     {
         match operation {
             Operation::Add => a + b,
             Operation::Sub => a - b,
             Operation::Mul => a * b,
             Operation::Fma => fma(a, b, c),
+            Operation::Div => a / b,
+            Operation::Sqrt => sqrt(a),
         }
     }
 
@@ -275,7 +336,7 @@ mod tests {
             for operation in ALL {
                 let (found, expected) = (
                     double(operation, Rounding::Nearest, d),
-                    native(operation, d, f64::mul_add),
+                    native(operation, d, f64::mul_add, f64::sqrt),
                 );
                 assert!(
                     found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan(),
@@ -283,7 +344,7 @@ mod tests {
                 );
                 let (found, expected) = (
                     single(operation, Rounding::Nearest, s),
-                    native(operation, s, f32::mul_add),
+                    native(operation, s, f32::mul_add, f32::sqrt),
                 );
                 assert!(
                     found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan(),

@@ -252,7 +252,8 @@ impl Compiler<'_> {
     ) -> Result<(Option<Expr>, Vec<Val>)> {
         let operands = match operation {
             Operation::Fma => 3,
-            Operation::Add | Operation::Sub | Operation::Mul => 2,
+            Operation::Add | Operation::Sub | Operation::Mul | Operation::Div => 2,
+            Operation::Sqrt => 1,
         };
         let Some(at) = args.iter().position(|a| a.as_str().is_some()) else {
             return error(self.span, "the rounding of an instruction is a string");
@@ -286,6 +287,8 @@ impl Compiler<'_> {
             Operation::Sub => Expr::binary(BinOp::Sub, value(0), value(1)),
             Operation::Mul => Expr::binary(BinOp::Mul, value(0), value(1)),
             Operation::Fma => Expr::call(Op::Fma, dtype, vec![value(0), value(1), value(2)]),
+            Operation::Div => Expr::binary(BinOp::Div, value(0), value(1)),
+            Operation::Sqrt => Expr::call(Op::Sqrt, dtype, vec![value(0)]),
         };
         let result = if dtype == F32X2 {
             reinterpret(DType::UINT64, result)
@@ -300,7 +303,7 @@ impl Compiler<'_> {
     }
 
     /// The lanes of operands of a dtype, lane by lane; two float32 are packed again.
-    fn rounded_lanes(
+    pub(super) fn rounded_lanes(
         &mut self,
         rounded: Rounded,
         operands: impl Iterator<Item = Expr>,

@@ -132,12 +132,26 @@ pub(super) fn fma(kind: Kind, a: u64, b: u64, c: u64) -> u64 {
     let [a, b, c] = [a, b, c].map(|x| f32::from_bits(x as u32));
     match kind {
         Kind::F32 => a.mul_add(b, c).to_bits() as u64,
-        _ if kind.is_float() => kind.constant(a as f64 * b as f64 + c as f64),
+        _ if kind.is_float() => kind.constant(odd_sum(f64::from(a) * f64::from(b), f64::from(c))),
         _ => {
             let bits = |x: f32| x.to_bits();
             let sum = bits(a).wrapping_mul(bits(b)).wrapping_add(bits(c));
             kind.canonical(sum) as u64
         }
+    }
+}
+
+/// A sum that is rounded to odd: what is lost shows in the last bit, so that rounding it again to a narrower format is as rounding once.
+fn odd_sum(a: f64, b: f64) -> f64 {
+    let sum = a + b;
+    let part = sum - a;
+    // Exact where nothing overflows (Knuth's TwoSum).
+    let lost = (a - (sum - part)) + (b - part);
+    let bits = sum.to_bits();
+    match lost == 0.0 || !lost.is_finite() || bits & 1 == 1 {
+        true => sum,
+        false if (lost > 0.0) == (sum > 0.0) => f64::from_bits(bits + 1),
+        false => f64::from_bits(bits - 1),
     }
 }
 
@@ -202,5 +216,19 @@ fn narrow_conversion(from: Kind, to: Kind, a: &Lanes32) -> Lanes32 {
         (Kind::F32, Kind::F16 | Kind::BF16) => canonical_lanes(to, a),
         (Kind::I32 | Kind::U32, Kind::U8 | Kind::I8 | Kind::U16 | Kind::I16) => canonical_lanes(to, a),
         _ => a.map(|x| convert(from, to, x as u64) as u32),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_float_is_rounded_once() {
+        // The product lies in the middle of two bfloat16, and the third operand just below it (seen on a GPU).
+        let [a, b, c] = [0x3f98_0000, 0x7b08_0000, 0xb015_0000];
+        assert_eq!(fma(Kind::BF16, a, b, c), 0x7b21_0000);
+        assert_eq!(fma(Kind::BF16, a, b, c & 0x7fff_ffff), 0x7b22_0000);
+        assert_eq!(fma(Kind::BF16, a, b, 0), 0x7b22_0000);
     }
 }

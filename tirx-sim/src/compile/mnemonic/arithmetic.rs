@@ -3,8 +3,48 @@
 use tirx_ir::intrin::Op;
 use tirx_ir::intrin::mnemonic::InstructionCall;
 use tirx_ir::{BinOp, DType, Expr};
+use tirx_sim_machine::cvt::Rounding;
+use tirx_sim_machine::rounded::{Operation, Rounded};
+use tirx_source::diagnostic::{Result, error};
 
-use super::{Written, as_dtype, binary, constant, natural, one, operand, or, right, xor};
+use super::super::Compiler;
+use super::{
+    Written, as_dtype, binary, bits_of, constant, flushed, natural, one, operand, or, right, sign, signless,
+    xor,
+};
+
+impl Compiler<'_> {
+    /// Quotients and roots that are not rounded to the nearest; false where it is none.
+    pub(super) fn rounded_quotient(&mut self, call: &InstructionCall) -> Result<bool> {
+        let tokens = &call.tokens;
+        let (rounding, get) = (tokens.get("mode"), |name: &str| operand(call, name));
+        if !matches!(rounding, "rz" | "rm" | "rp") {
+            return Ok(false);
+        }
+        let one = |e: &Expr| constant(e.dtype, 1);
+        let (operation, operands) = match (tokens.instruction.family, get("a"), get("b"), get("value")) {
+            ("div", Some(a), Some(b), _) => (Operation::Div, vec![a, b]),
+            ("rcp", .., Some(value)) => (Operation::Div, vec![one(&value), value]),
+            ("sqrt", .., Some(value)) => (Operation::Sqrt, vec![value]),
+            _ => return Ok(false),
+        };
+        let dtype = operands[0].dtype;
+        let rounded = Rounded {
+            operation,
+            double: dtype == DType::FLOAT64,
+            rounding: match Rounding::of(rounding) {
+                Ok(rounding) => rounding,
+                Err(message) => return error(self.span, message),
+            },
+            ftz: tokens.has("ftz"),
+            sat: false,
+        };
+        let values = self.rounded_lanes(rounded, operands.into_iter(), dtype)?;
+        let value = self.known(dtype, values);
+        self.write(call, vec![("d", vec![value])])?;
+        Ok(true)
+    }
+}
 
 pub(super) fn values(call: &InstructionCall) -> Option<Written> {
     let tokens = &call.tokens;
@@ -24,10 +64,12 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
     let relu = |e: Expr| match tokens.has("relu") {
         true => {
             let zero = constant(e.dtype, 0);
-            binary(BinOp::Max, e, zero)
+            let is_nan = Expr::call(Op::Isnan, DType::BOOL.with_lanes(e.dtype.lanes), vec![e.clone()]);
+            Expr::select(is_nan, e.clone(), binary(BinOp::Max, e, zero))
         }
         false => e,
     };
+    let flush = |e: Expr| if tokens.has("ftz") { flushed(e) } else { e };
     let sat = |e: Expr| match tokens.has("sat") {
         true => {
             let (zero, unit) = (constant(e.dtype, 0), constant(e.dtype, 1));
@@ -36,6 +78,10 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
         false => e,
     };
     let mixed = tokens.get("atype");
+    // Quotients and roots that are rounded otherwise: see `rounded`.
+    if matches!(family, "div" | "rcp" | "sqrt") && matches!(tokens.get("mode"), "rz" | "rm" | "rp") {
+        return None;
+    }
     match family {
         "add" | "sub" | "mul" | "fma" | "mad" => {
             let mut list = vec![get("a")?];
@@ -60,9 +106,9 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
             if !matches!(tokens.get("rnd"), "" | "rn") {
                 return None;
             }
-            one(sat(relu(plain()?)))
+            one(sat(relu(flush(plain()?))))
         }
-        "div" => one(binary(BinOp::Div, get("a")?, get("b")?)),
+        "div" => one(flush(binary(BinOp::Div, get("a")?, get("b")?))),
         "min" | "max" => {
             let op = if family == "min" { BinOp::Min } else { BinOp::Max };
             let all = [get("a"), get("b"), get("c")];
@@ -78,9 +124,9 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
                 extreme(op, a, b, tokens.has("NaN"), tokens.has("xorsign"))
             }))
         }
-        "abs" => one(signless(flushed(get("a")?, tokens.has("ftz")))),
+        "abs" => one(signless(get("a")?)),
         "neg" => {
-            let a = flushed(get("a")?, tokens.has("ftz"));
+            let a = get("a")?;
             let (bits, mask, dtype) = (bits_of(&a), sign(&a), a.dtype);
             let bits = as_dtype(a, bits);
             one(as_dtype(
@@ -94,7 +140,7 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
         }
         "rcp" => {
             let value = get("value")?;
-            one(binary(BinOp::Div, constant(dtype, 1), value))
+            one(flush(binary(BinOp::Div, constant(dtype, 1), value)))
         }
         "sqrt" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" => {
             let op = match family {
@@ -106,46 +152,10 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
                 "cos" => Op::Cos,
                 _ => Op::Tanh,
             };
-            one(Expr::call(op, dtype, vec![get("value")?]))
+            one(flush(Expr::call(op, dtype, vec![get("value")?])))
         }
         _ => None,
     }
-}
-
-/// The dtype of a value's bits.
-fn bits_of(e: &Expr) -> DType {
-    DType::uint(e.dtype.bits * e.dtype.lanes as u8)
-}
-
-/// The sign bits.
-fn sign(e: &Expr) -> i128 {
-    let one = 1i128 << (e.dtype.bits - 1);
-    (0..u32::from(e.dtype.lanes)).fold(0, |mask, lane| mask | one << (lane * u32::from(e.dtype.bits)))
-}
-
-fn signless(e: Expr) -> Expr {
-    let (bits, mask, dtype) = (bits_of(&e), sign(&e), e.dtype);
-    let keep = bits.max_int().unwrap_or(0) & !mask;
-    let e = as_dtype(e, bits);
-    as_dtype(super::and(e, Expr::constant(bits, keep)), dtype)
-}
-
-/// With `.ftz`, a zero of its sign in place of a subnormal value.
-fn flushed(e: Expr, ftz: bool) -> Expr {
-    if !ftz || e.dtype.lanes > 1 {
-        return e;
-    }
-    let (bits, dtype) = (bits_of(&e), e.dtype);
-    let exponent: i128 = match (dtype.is_bfloat16(), dtype.bits) {
-        (true, _) => 0x7f80,
-        (_, 16) => 0x7c00,
-        (_, 32) => 0x7f80_0000,
-        _ => 0x7ff0 << 48,
-    };
-    let word = as_dtype(e.clone(), bits);
-    let mask = |n: i128| super::and(word.clone(), Expr::constant(bits, n));
-    let small = binary(BinOp::Eq, mask(exponent), Expr::constant(bits, 0));
-    Expr::select(small, as_dtype(mask(sign(&e)), dtype), e)
 }
 
 /// The NaN that instructions give.

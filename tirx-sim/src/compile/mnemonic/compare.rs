@@ -4,7 +4,7 @@ use tirx_ir::intrin::Op;
 use tirx_ir::intrin::mnemonic::InstructionCall;
 use tirx_ir::{BinOp, DType, Expr};
 
-use super::{Written, and, as_dtype, binary, constant, natural, one, operand, or, right};
+use super::{Written, and, as_dtype, binary, constant, flushed, natural, one, operand, or, right, unflushed};
 
 pub(super) fn values(call: &InstructionCall) -> Option<Written> {
     let tokens = &call.tokens;
@@ -16,7 +16,11 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
         "slct" => {
             let c = operand(call, "c")?;
             let positive = binary(BinOp::Ge, c.clone(), constant(c.dtype, 0));
-            one(Expr::select(positive, operand(call, "a")?, operand(call, "b")?))
+            one(Expr::select(
+                positive,
+                unflushed(call, "a")?,
+                unflushed(call, "b")?,
+            ))
         }
         "setp" if is_packed(tokens.get("type")) => {
             let [low, high] = compared_halves(call)?;
@@ -118,12 +122,9 @@ fn is_packed(ty: &str) -> bool {
     matches!(ty, "f16x2" | "bf16x2")
 }
 
-/// The comparisons of both halves of `a` and `b`. Flushed numbers are not compared here.
+/// The comparisons of both halves of `a` and `b`.
 fn compared_halves(call: &InstructionCall) -> Option<[Expr; 2]> {
     let tokens = &call.tokens;
-    if tokens.has("ftz") {
-        return None;
-    }
     let dtype = match tokens.has("f16x2") && !tokens.has("bf16x2") {
         true => DType::FLOAT16,
         false => DType::BFLOAT16,
@@ -132,7 +133,8 @@ fn compared_halves(call: &InstructionCall) -> Option<[Expr; 2]> {
         let word = as_dtype(call.get(name)?.clone(), DType::UINT32);
         let moved = right(word, Expr::constant(DType::UINT32, shift));
         let bits = and(moved, Expr::constant(DType::UINT32, 0xffff)).cast(DType::UINT16);
-        Some(as_dtype(bits, dtype))
+        let half = as_dtype(bits, dtype);
+        Some(if tokens.has("ftz") { flushed(half) } else { half })
     };
     let one = |shift| compared_as(tokens.get("cmp"), half("a", shift)?, half("b", shift)?);
     Some([one(0)?, one(16)?])

@@ -17,7 +17,7 @@ impl Compiler<'_> {
         match call.tokens.instruction.family {
             "match" => self.match_lanes(call),
             "redux" => self.reduce_lanes(call),
-            "shfl" if call.get("p").is_some() => self.shuffle_in_range(call),
+            "shfl" => self.shuffle_in_range(call),
             "movmatrix" => self.transpose_matrix(call),
             _ => Ok(false),
         }
@@ -134,7 +134,11 @@ impl Compiler<'_> {
         let source = Expr::select(in_range.clone(), source, signed(lane));
         let args = vec![mask.clone(), a.clone(), source, Expr::int32(32)];
         let value = Expr::call(Op::CudaShflSync, a.dtype, args);
-        self.write(call, vec![("d", vec![value]), ("p", vec![in_range])])?;
+        let mut written = vec![("d", vec![value])];
+        if call.get("p").is_some() {
+            written.push(("p", vec![in_range]));
+        }
+        self.write(call, written)?;
         Ok(true)
     }
 

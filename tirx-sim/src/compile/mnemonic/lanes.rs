@@ -4,7 +4,7 @@ use tirx_ir::intrin::Op;
 use tirx_ir::intrin::mnemonic::InstructionCall;
 use tirx_ir::{BinOp, DType, Expr};
 
-use super::{Written, and, binary, one, operand, right};
+use super::{Written, binary, one, operand};
 
 pub(super) fn values(call: &InstructionCall) -> Option<Written> {
     let tokens = &call.tokens;
@@ -18,6 +18,7 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
         ))
     };
     match tokens.instruction.family {
+        // Others: see `exchange`.
         "shfl" if call.get("p").is_none() => {
             let op = match tokens.get("mode") {
                 "idx" => Op::CudaShflSync,
@@ -25,12 +26,7 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
                 "down" => Op::CudaShflDownSync,
                 _ => Op::CudaShflXorSync,
             };
-            // The upper bits of `c` tell the size of the groups within which values pass.
-            let segment = and(right(get("c")?, word(8)), word(31));
-            let width = match segment_of(call) {
-                Some(width) => Expr::int32(width),
-                None => binary(BinOp::Sub, word(32), segment).cast(DType::INT32),
-            };
+            let width = Expr::int32(segment_of(call)?);
             let args = vec![get("membermask")?, get("a")?, get("b")?.cast(DType::INT32), width];
             one(Expr::call(op, DType::UINT32, args))
         }
@@ -68,5 +64,8 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
 /// The size of the groups where it is known.
 fn segment_of(call: &InstructionCall) -> Option<i32> {
     let c = call.get("c")?.as_int()?;
-    i32::try_from(32 - (c >> 8 & 31)).ok()
+    let clamp = if call.tokens.get("mode") == "up" { 0 } else { 31 };
+    let width = 32 - (c >> 8 & 31);
+    let whole = c & 31 == clamp && width & (width - 1) == 0;
+    i32::try_from(width).ok().filter(|_| whole)
 }

@@ -50,6 +50,9 @@ impl Compiler<'_> {
         if self.wide(&call)? {
             return Ok(());
         }
+        if self.rounded_quotient(&call)? {
+            return Ok(());
+        }
         if let Some(written) = values(&call) {
             return self.write(&call, written);
         }
@@ -188,14 +191,64 @@ fn natural(ty: &str) -> Option<DType> {
     })
 }
 
-/// An operand as a value of the dtype in which its type computes.
+/// An operand as a value of the dtype in which its type computes; with `.ftz`, a zero of its sign in place of a subnormal number.
 fn operand(call: &InstructionCall, name: &str) -> Option<Expr> {
+    let value = unflushed(call, name)?;
+    Some(match call.tokens.has("ftz") {
+        true => flushed(value),
+        false => value,
+    })
+}
+
+/// The same as it is.
+fn unflushed(call: &InstructionCall, name: &str) -> Option<Expr> {
     let (operand, list) = call
         .operands
         .iter()
         .find(|(o, _)| o.name == name && o.direction == Direction::Read)?;
     let ty = call.tokens.type_of(operand.ty);
     Some(as_dtype(list.first()?.clone(), natural(ty)?))
+}
+
+/// The dtype of a value's bits.
+fn bits_of(e: &Expr) -> DType {
+    DType::uint(e.dtype.bits * e.dtype.lanes as u8)
+}
+
+/// The sign bits.
+fn sign(e: &Expr) -> i128 {
+    let one = 1i128 << (e.dtype.bits - 1);
+    (0..u32::from(e.dtype.lanes)).fold(0, |mask, lane| mask | one << (lane * u32::from(e.dtype.bits)))
+}
+
+fn signless(e: Expr) -> Expr {
+    let (bits, mask, dtype) = (bits_of(&e), sign(&e), e.dtype);
+    let keep = bits.max_int().unwrap_or(0) & !mask;
+    let e = as_dtype(e, bits);
+    as_dtype(and(e, Expr::constant(bits, keep)), dtype)
+}
+
+/// A zero of its sign in place of a subnormal float, in each lane.
+fn flushed(e: Expr) -> Expr {
+    let dtype = e.dtype;
+    if !dtype.is_float() && !dtype.is_bfloat16() {
+        return e;
+    }
+    // The least normal number.
+    let least: i128 = match (dtype.is_bfloat16(), dtype.bits) {
+        (true, _) => 0x0080,
+        (_, 16) => 0x0400,
+        (_, 32) => 0x0080_0000,
+        _ => 0x0010 << 48,
+    };
+    let bits = bits_of(&e);
+    let each = (0..u32::from(dtype.lanes)).fold(0, |all, lane| all | least << (lane * u32::from(dtype.bits)));
+    let least = as_dtype(Expr::constant(bits, each), dtype);
+    let zero = as_dtype(
+        and(as_dtype(e.clone(), bits), Expr::constant(bits, sign(&e))),
+        dtype,
+    );
+    Expr::select(binary(BinOp::Lt, signless(e.clone()), least), zero, e)
 }
 
 /// A constant of a dtype.
