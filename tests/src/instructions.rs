@@ -114,7 +114,7 @@ impl Computing {
 /// Kernels for all instructions that compute exactly from registers to registers.
 pub fn computing(sample: Sample) -> Vec<Computing> {
     let each = instructions().iter();
-    each.filter(|instruction| !OPEN.contains(&&*instruction.family))
+    each.filter(|instruction| !OPEN.contains(&instruction.family))
         .flat_map(|instruction| sample.of(instruction))
         .filter_map(|tokens| kernel_of(&tokens))
         .collect()
@@ -306,7 +306,9 @@ fn special(random: &mut Random) -> f32 {
     match random.next() % 4 {
         0 => SPECIAL[random.next() as usize % SPECIAL.len()],
         1 => (random.next() % 4096) as f32 / 64.0 - 32.0,
-        2 => f32::from_bits((random.next() & 0x8000_0000 | 0x3000_0000 + random.next() % 0x2000_0000) as u32),
+        2 => {
+            f32::from_bits((random.next() & 0x8000_0000 | (0x3000_0000 + random.next() % 0x2000_0000)) as u32)
+        }
         _ => f32::from_bits(random.next() as u32),
     }
 }
