@@ -62,7 +62,7 @@ pub use equal::{Comparison, Mismatch, Structural, structural_equal, structural_h
 pub use expr::{BinOp, Expr, ExprKind, ExprNode};
 pub use func::{AttrValue, Attrs, IRModule, PrimFunc};
 pub use mutate::{Mutator, substitute, substitute_stmt};
-pub use printer::{print, print_expr, print_func, print_stmt};
+pub use printer::{print, print_expr, print_func, print_layout, print_stmt};
 pub use stmt::{
     Assert, Attr, AttrNode, BufferStore, ForKind, ForLoop, HINT, HINT_MESSAGE, ScopeIdDef, ScopeIdKind, Stmt,
     StmtKind, StmtNode,

@@ -445,6 +445,10 @@ fn slice_run(
         // All in one step of the next outer iterator.
         let one = Expr::constant(extent.dtype, 1);
         let (mut iters, mut offsets) = slice_run(outer, &carry, &one, analyzer)?;
+        // What is left of the outer ones is one element, which is on no axis of its own.
+        for iter in iters.iter_mut().filter(|iter| iter.extent.is_int(1)) {
+            iter.axis = last.axis.clone();
+        }
         iters.push(Iter {
             extent: extent.clone(),
             ..last.clone()

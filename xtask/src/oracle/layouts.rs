@@ -25,7 +25,7 @@ pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {
     };
     let (count, seed) = (number(0, 3000), number(1, 1));
     let lines = output(
-        Command::new(super::python()?)
+        Command::new(super::python_asked_for(args)?)
             .arg(root.join("xtask/python/tvm_layouts.py"))
             .args([count.to_string(), seed.to_string()]),
     )?;

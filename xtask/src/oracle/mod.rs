@@ -76,6 +76,15 @@ fn python_of(release: Release) -> Result<PathBuf> {
     Ok(python)
 }
 
+/// The Python with the release of TVM that `--tvm` names; without it 0.26.
+fn python_asked_for(args: &[String]) -> Result<PathBuf> {
+    let Some(at) = args.iter().position(|arg| arg == "--tvm") else {
+        return python();
+    };
+    let named = args.get(at + 1).and_then(|name| Release::named(name));
+    python_of(named.ok_or("--tvm needs 0.26 or 0.27")?)
+}
+
 /// The command line's options.
 struct Wanted {
     release: Release,

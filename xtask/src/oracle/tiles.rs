@@ -33,7 +33,7 @@ pub(crate) fn compare(root: &Path, args: &[String]) -> Result<()> {
         std::fs::remove_dir_all(&folder)?;
     }
     std::fs::create_dir_all(&folder)?;
-    run(Command::new(super::python()?)
+    run(Command::new(super::python_asked_for(args)?)
         .arg(root.join("xtask/python/tvm_tiles.py"))
         .arg(&folder)
         .args([&count.to_string(), &seed.to_string()])
@@ -112,7 +112,8 @@ fn judged(variant: &str, vector: i128, ours: &Ours, unfollowed: bool) -> std::re
         return Ok(format!("`{variant}` in TVM, `{own}` here"));
     }
     let known: &[&str] = match variant {
-        "vec_auto" => &["gmem_smem", "reg", "same_memory"],
+        // Copies by matrix instructions are tried first here.
+        "vec_auto" => &["gmem_smem", "reg", "same_memory", "ldstmatrix"],
         // One thread alone reduces memory of any kind.
         "shared" => &["shared", "local"],
         other => return same(other, vector, own, ours),

@@ -24,6 +24,7 @@ use self::expr::type_text;
 use self::names::Names;
 use self::prescan::Prescan;
 use crate::ir::{Expr, IRModule, Levels, PrimFunc, Stmt, Var, with_stack_for};
+use crate::layout::Layout;
 
 /// A module as text that parses back.
 pub fn print(module: &IRModule) -> String {
@@ -75,6 +76,13 @@ pub fn print_func(name: &str, func: &PrimFunc) -> String {
 /// An expression as text, for messages: variables by their names.
 pub fn print_expr(expr: &Expr) -> String {
     with_stack_for(expr.levels(), || Printer::new().expr_text(expr))
+}
+
+/// A layout as text: `T.TileLayout(T.S[(32, 8):(1 @ Axis.laneid, 1)])`.
+pub fn print_layout(layout: &Layout) -> String {
+    let mut out = String::new();
+    Printer::new().layout(&mut out, layout);
+    out
 }
 
 /// A statement as text, for messages and tests. Variables and buffers it does not declare are declared ahead.

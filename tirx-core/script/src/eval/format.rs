@@ -89,6 +89,7 @@ impl Interpreter {
             Value::Class(c) => format!("<class '{}'>", c.name),
             Value::DType(d) => d.to_string(),
             Value::Buffer(b) => b.name.to_string(),
+            Value::Layout(layout) => crate::ir::print_layout(layout),
             Value::Namespace(p) => format!("<module '{p}'>"),
             Value::Expr(e) => match (e.as_int(), e.as_str(), e.as_var()) {
                 (Some(v), ..) => v.to_string(),
