@@ -13,6 +13,7 @@ mod backwards;
 mod calls;
 mod edit;
 mod library;
+mod line;
 mod normal;
 mod products;
 mod registers;
