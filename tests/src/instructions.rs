@@ -6,6 +6,7 @@ use tirx_core::intrin::mnemonic::lookup::Tokens;
 use tirx_core::intrin::mnemonic::{Direction, Form, Instruction, instructions, types};
 use tirx_core::ir::DType;
 
+use crate::generator::Random;
 use crate::machine::Argument;
 
 /// Combinations that are looked at, those that PTX does not have among them.
@@ -125,7 +126,7 @@ fn kernel_of(tokens: &Tokens) -> Option<Computing> {
         return None;
     }
     let mnemonic = tokens.text();
-    let mut random = Random(
+    let mut random = Random::new(
         mnemonic
             .bytes()
             .fold(7_u64, |n, b| n.wrapping_mul(31) + u64::from(b)),
@@ -235,7 +236,7 @@ fn values(random: &mut Random, dtype: DType, ty: &str, allowed: Allowed) -> Argu
     let bytes = (0..THREADS).flat_map(|_| {
         let word = match width {
             _ if halves => [0, 16, 32, 48].map(|at| half(random) << at).iter().sum(),
-            _ if allowed == Allowed::Small => random.next() % 32,
+            _ if allowed == Allowed::Small => random.bits() % 32,
             4 if dtype.is_float() => u64::from(special(random).to_bits()),
             8 if dtype.is_float() => f64::from(special(random)).to_bits(),
             _ => integer(random) | u64::from(allowed == Allowed::Odd),
@@ -259,10 +260,10 @@ fn integer(random: &mut Random) -> u64 {
         0x80,
         0xffff,
     ];
-    match random.next() % 4 {
-        0 => SPECIAL[random.next() as usize % SPECIAL.len()],
-        1 => random.next() % 70,
-        _ => random.next() << 32 | random.next(),
+    match random.bits() % 4 {
+        0 => *random.pick(SPECIAL),
+        1 => random.bits() % 70,
+        _ => random.bits(),
     }
 }
 
@@ -270,10 +271,10 @@ fn half(random: &mut Random) -> u64 {
     const SPECIAL: &[u64] = &[
         0, 0x8000, 0x3c00, 0xbc00, 0x3f80, 0x7bff, 0x7c00, 0xfc00, 0x7f80, 0x0001, 0x03ff, 0x0400,
     ];
-    match random.next() % 4 {
-        0 => SPECIAL[random.next() as usize % SPECIAL.len()],
-        1 => 0x3800 + random.next() % 0x800,
-        _ => random.next() & 0xffff,
+    match random.bits() % 4 {
+        0 => *random.pick(SPECIAL),
+        1 => 0x3800 + random.bits() % 0x800,
+        _ => random.bits() & 0xffff,
     }
 }
 
@@ -303,26 +304,13 @@ fn special(random: &mut Random) -> f32 {
         f32::NEG_INFINITY,
         f32::NAN,
     ];
-    match random.next() % 4 {
-        0 => SPECIAL[random.next() as usize % SPECIAL.len()],
-        1 => (random.next() % 4096) as f32 / 64.0 - 32.0,
+    match random.bits() % 4 {
+        0 => *random.pick(SPECIAL),
+        1 => (random.bits() % 4096) as f32 / 64.0 - 32.0,
         2 => {
-            f32::from_bits((random.next() & 0x8000_0000 | (0x3000_0000 + random.next() % 0x2000_0000)) as u32)
+            f32::from_bits((random.bits() & 0x8000_0000 | (0x3000_0000 + random.bits() % 0x2000_0000)) as u32)
         }
-        _ => f32::from_bits(random.next() as u32),
-    }
-}
-
-/// Numbers of 32 bits (Knuth's generator of 64 bits).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 32
+        _ => f32::from_bits(random.bits() as u32),
     }
 }
 

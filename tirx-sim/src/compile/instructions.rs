@@ -271,10 +271,7 @@ impl Compiler<'_> {
             let rounded = Rounded {
                 operation,
                 double: dtype == DType::FLOAT64,
-                rounding: match Rounding::of(rounding) {
-                    Ok(rounding) => rounding,
-                    Err(message) => return error(self.span, message),
-                },
+                rounding: self.rounding(rounding)?,
                 ftz: flag(at + 1),
                 // Packed forms have no such flag: the next argument is `dps`.
                 sat: dtype != F32X2 && flag(at + 2),
@@ -300,6 +297,11 @@ impl Compiler<'_> {
             result
         };
         Ok((destination, self.values(&result)?))
+    }
+
+    /// The rounding that a modifier names.
+    pub(super) fn rounding(&self, modifier: &str) -> Result<Rounding> {
+        Rounding::of(modifier).or_else(|message| error(self.span, message))
     }
 
     /// The lanes of operands of a dtype, lane by lane; two float32 are packed again.

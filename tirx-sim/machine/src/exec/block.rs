@@ -11,7 +11,7 @@ use super::run::{Machine, Stop, state};
 use super::schedule::Draws;
 use super::{Context, Shared, Status, Strand, Trap, Warp, fault, thread_of};
 use crate::alu::LANES;
-use crate::bytecode::{Axis, Special};
+use crate::bytecode::{Axis, PartedBarrier, Special};
 use crate::explore::Footprint;
 use crate::fault::{Fault, FaultKind, FaultNote};
 
@@ -246,19 +246,20 @@ impl Block {
         fault_pc: usize,
         fault: Fault,
     ) -> Fault {
-        let skipped = |pc: usize| {
-            let barrier = ctx.code.parted_barrier(pc.saturating_sub(1));
-            barrier.is_some_and(|b| b.end <= fault_pc)
-        };
+        let skipped = |barrier: &PartedBarrier| barrier.end <= fault_pc;
         let caused = matches!(fault.kind, FaultKind::Race | FaultKind::Uninitialized);
-        if !caused || !ctx.code.parted_barriers.iter().any(|b| skipped(b.pc + 1)) {
+        if !caused || !ctx.code.parted_barriers.iter().any(skipped) {
             return fault;
         }
         // The others may not have come there yet. The run ends with this fault or that of the barrier: their own are none.
         for id in 0..self.warps.len() {
             let _later = self.run_warp(ctx, id, peers);
         }
-        let parted = |s: &&Strand| matches!(s.status, Status::Barrier(_)) && skipped(s.pc);
+        let parted = |s: &&Strand| {
+            // A strand that waits stands behind its barrier.
+            let barrier = ctx.code.parted_barrier(s.pc.saturating_sub(1));
+            matches!(s.status, Status::Barrier(_)) && barrier.is_some_and(skipped)
+        };
         let mut warps = self.warps.iter().enumerate();
         let Some((warp, strand)) = warps.find_map(|(id, w)| Some((id, w.strands.iter().find(parted)?)))
         else {

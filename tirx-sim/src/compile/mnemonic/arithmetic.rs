@@ -3,9 +3,8 @@
 use tirx_ir::intrin::Op;
 use tirx_ir::intrin::mnemonic::InstructionCall;
 use tirx_ir::{BinOp, DType, Expr};
-use tirx_sim_machine::cvt::Rounding;
 use tirx_sim_machine::rounded::{Operation, Rounded};
-use tirx_source::diagnostic::{Result, error};
+use tirx_source::diagnostic::Result;
 
 use super::super::Compiler;
 use super::{
@@ -32,10 +31,7 @@ impl Compiler<'_> {
         let rounded = Rounded {
             operation,
             double: dtype == DType::FLOAT64,
-            rounding: match Rounding::of(rounding) {
-                Ok(rounding) => rounding,
-                Err(message) => return error(self.span, message),
-            },
+            rounding: self.rounding(rounding)?,
             ftz: tokens.has("ftz"),
             sat: false,
         };
