@@ -44,3 +44,22 @@ def of_a_sum(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")):
     T.cuda.cta_sync()
     B[tid] = rows[tid]
 
+
+
+# The columns begin within a vector, so that each of its lanes has a swizzled place of its own.
+# sim: in_the_lanes_of_a_vector
+#   A: int32[16x16] = i * 16 + j
+#   B: int32[16x16] = 0 -> i * 16 + j - 1 if i >= 6 and i < 14 and j >= 1 and j < 9 else i * 16 + j
+@T.prim_func
+def in_the_lanes_of_a_vector(A: T.Buffer((16, 16), "int32"), B: T.Buffer((16, 16), "int32")):
+    T.device_entry()
+    tid = T.thread_id([32])
+    swizzled = T.alloc_buffer((16, 16), "int32", scope="shared", layout=ComposeLayout(2, 3, 3, TileLayout(S[(16, 16)])))
+    padded = T.alloc_buffer((16, 16), "int32", scope="shared", layout=TileLayout(S[(16, 16) : (18, 1)]))
+    Tx.cta.copy(swizzled, A)
+    Tx.cta.copy(padded, A)
+    T.cuda.cta_sync()
+    if tid == 8:
+        Tx.add(padded[6:14, 1:9], swizzled[6:14, 1:9], T.int32(-1))
+    T.cuda.cta_sync()
+    Tx.cta.copy(B, padded)

@@ -59,16 +59,16 @@ impl Digits {
         }
     }
 
-    /// The same value, moved down first and masked then.
+    /// The same value, moved down first and masked then; of a vector, in each lane.
     pub(in crate::cuda) fn moved_first(&self, e: &Expr) -> Option<Expr> {
         let (masked, by, divides) = match &e.kind {
-            _ if !e.dtype.is_integer() || !e.dtype.is_scalar() => return None,
+            _ if !e.dtype.is_integer() => return None,
             ExprKind::Call {
                 op: Op::ShiftRight,
                 args,
-            } => (self.masked(&args[0])?, args[1].as_int()?, false),
+            } => (self.masked(&args[0])?, in_all_lanes(&args[1])?, false),
             ExprKind::Binary(op @ (BinOp::FloorDiv | BinOp::Div), x, by) => {
-                let by = by.as_int().filter(|by| *by > 0 && by.count_ones() == 1)?;
+                let by = in_all_lanes(by).filter(|by| *by > 0 && by.count_ones() == 1)?;
                 (self.masked(x)?, by.trailing_zeros().into(), *op == BinOp::Div)
             }
             _ => return None,
@@ -103,13 +103,13 @@ impl Digits {
             ExprKind::Call {
                 op: Op::BitwiseAnd,
                 args,
-            } => match (args[0].as_int(), args[1].as_int()) {
+            } => match (in_all_lanes(&args[0]), in_all_lanes(&args[1])) {
                 (None, Some(mask)) => (&args[0], mask, false),
                 (Some(mask), None) => (&args[1], mask, false),
                 _ => return None,
             },
             ExprKind::Binary(op @ (BinOp::FloorMod | BinOp::Mod), value, by) => {
-                let by = by.as_int().filter(|by| *by > 0 && by.count_ones() == 1)?;
+                let by = in_all_lanes(by).filter(|by| *by > 0 && by.count_ones() == 1)?;
                 (value, by - 1, *op == BinOp::Mod && e.dtype.is_int())
             }
             _ => return None,
@@ -132,6 +132,14 @@ impl Digits {
             Origin::State if self.loops == 0 => Origin::Fixed,
             origin => origin,
         }
+    }
+}
+
+/// The integer that an expression is, or each lane of it.
+fn in_all_lanes(e: &Expr) -> Option<i128> {
+    match &e.kind {
+        ExprKind::Broadcast { value, .. } => value.as_int(),
+        _ => e.as_int(),
     }
 }
 
