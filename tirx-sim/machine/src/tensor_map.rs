@@ -9,6 +9,10 @@
 pub const MOST_DIMENSIONS: usize = 5;
 /// Size of an encoded map.
 pub const TENSOR_MAP_BYTES: usize = 128;
+/// The NaN that fills elements beyond a tensor, in units of 16 bits whatever the type: of float32 it is `0x7ff7_7ff7`.
+///
+/// `fma` with `.oob` makes a product with it zero. Source: measured on an H200 with all float types.
+pub const FILLING_NAN: u16 = 0x7ff7;
 
 /// The first byte of a map, without the promotion to the L2 cache in its two low bits.
 const MARK: u8 = 0xa4;

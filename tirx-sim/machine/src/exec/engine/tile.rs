@@ -10,7 +10,7 @@ use crate::exec::address::{self, Target};
 use crate::exec::atomic::update;
 use crate::fault::FaultKind;
 use crate::numeric::Kind;
-use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
+use crate::tensor_map::{FILLING_NAN, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
 
 /// A copy of a box.
 pub(crate) struct Tile {
@@ -206,10 +206,11 @@ impl Tile {
                     if let Some(address) = place {
                         reach.read(address, &mut narrow)?;
                     }
-                    if matches!(
+                    let rounds = matches!(
                         self.map.dtype,
                         TensorMapType::TFloat32 | TensorMapType::TFloat32Ftz
-                    ) {
+                    );
+                    if rounds && place.is_some() {
                         narrow.chunks_exact_mut(4).for_each(round_tf32);
                     }
                     let bytes: Vec<u8> = narrow
@@ -294,16 +295,12 @@ impl Tile {
     }
 }
 
-/// The value that elements beyond the tensor are filled with.
+/// The bytes that elements beyond the tensor are filled with, over and over.
 fn fill(map: &TensorMap) -> Vec<u8> {
-    let nan = match map.dtype {
-        _ if !map.nan_fill => return vec![0],
-        TensorMapType::Float16 => 0x7fff_u64,
-        TensorMapType::Bfloat16 => 0x7fff,
-        TensorMapType::Float64 => 0x7fff_ffff_ffff_ffff,
-        _ => 0x7fff_ffff,
-    };
-    nan.to_le_bytes()[..(map.dtype.bits() as usize / 8).max(1)].to_vec()
+    match map.nan_fill {
+        true => FILLING_NAN.to_le_bytes().to_vec(),
+        false => vec![0],
+    }
 }
 
 /// How elements are combined by an operation of `cp.reduce.async.bulk.tensor`, where the copy engine has it.
