@@ -17,7 +17,7 @@ from tvm.script.tirx import tile as Tx
 def roots(A: T.Buffer((ROWS, 1024), "float32"), B: T.Buffer((ROWS, 1024), "float32"), *, ROWS: T.constexpr):
     T.device_entry()
     bx = T.cta_id([ROWS])
-    T.thread_id([256])
+    T.thread_id([128])
     row = T.alloc_buffer((1024,), "float32", scope="shared")
     Tx.cta.copy(row, A[bx, 0:1024])
     Tx.cta.sqrt(row, row)
