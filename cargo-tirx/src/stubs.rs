@@ -73,6 +73,9 @@ const LIBRARY: &[&str] = &[
     "tirx/lang/tile_scheduler",
     "tirx/lang/warp_role",
     "tirx/layout",
+    "tirx/script",
+    "tirx/script/builder",
+    "tirx/script/builder/ir",
 ];
 
 pub(crate) fn run(command: &Stubs, _: &Output) -> Result<()> {

@@ -22,7 +22,13 @@ impl Interpreter {
     pub(super) fn find_attribute(&mut self, value: &Value, name: &str, span: Span) -> Result<Option<Value>> {
         Ok(match value {
             Value::Namespace(path) => self.namespace_attribute(&path.clone(), name)?,
-            Value::Module(m) => m.scope.get_own(name),
+            Value::Module(m) => match (m.scope.get_own(name), m.scope.get_own("__getattr__")) {
+                (None, Some(other)) if !name.starts_with("__") => {
+                    let name = Value::str(name);
+                    return self.call_value(&other, Args::of([name], span), span).map(Some);
+                }
+                (own, _) => own,
+            },
             Value::Instance(i) => return self.instance_attribute(i, name, span),
             Value::Frame(frame) if matches!(name, "__enter__" | "__exit__") => {
                 let (frame, enters) = (frame.clone(), name == "__enter__");
@@ -30,6 +36,11 @@ impl Interpreter {
                     true => interp.enter_frame(&frame, span),
                     false => interp.exit_frame(&frame, span).map(|()| Value::Bool(false)),
                 }))
+            }
+            // TVM's frames run callbacks when they are left; regions that are still open at the end of a function end there.
+            Value::Frame(frame) if name == "condition" => super::nodes::of_frame(frame, name),
+            Value::Frame(_) if name == "add_callback" => {
+                Some(Value::builtin(name, |_, _, _| Ok(Value::None)))
             }
             Value::Class(c) => match name {
                 "__name__" | "__qualname__" => Some(Value::Str(c.name.clone())),
@@ -76,6 +87,30 @@ impl Interpreter {
                             i.set(n, value);
                         }
                         Ok(Value::None)
+                    }))
+                }
+                "__getattribute__" if &*c.name == "object" => {
+                    Some(Value::builtin("object.__getattribute__", |interp, args, span| {
+                        let [(target, _), (name, at)] =
+                            args.exactly("object.__getattribute__", ["self", "name"], span)?;
+                        let Value::Str(name) = &name else {
+                            return interp.raise("TypeError", at, "attribute name must be string");
+                        };
+                        // Unlike `target.name`, without the class's `__getattr__`.
+                        let found = match &target {
+                            Value::Instance(i) => match i.get(name) {
+                                Some(field) => Some(field),
+                                None if interp.class_attribute(&i.class, name).is_some() => {
+                                    interp.instance_attribute(i, name, span)?
+                                }
+                                None => None,
+                            },
+                            _ => interp.find_attribute(&target, name, span)?,
+                        };
+                        match found {
+                            Some(value) => Ok(value),
+                            None => interp.no_attribute(&target, name, span),
+                        }
                     }))
                 }
                 "__init__" if self.class_attribute(c, name).is_none() => {
@@ -161,6 +196,13 @@ impl Interpreter {
         }
         if let Some(known) = self.language.get(path).and_then(|names| names.get(name)) {
             return Ok(Some(known.clone()));
+        }
+        if path == "builder" {
+            // The module of the builder has the names of `T`, and those that only a function under construction needs.
+            return match super::traced::attribute(name) {
+                Some(v) => Ok(Some(self.of_language(path, name, v))),
+                None => self.namespace_attribute("T", name),
+            };
         }
         if let Some(v) = super::decorators::attribute(path, name) {
             return Ok(Some(self.of_language(path, name, v)));
@@ -259,6 +301,7 @@ impl Interpreter {
 fn kernel_attribute(kernel: &Rc<Kernel>, name: &str) -> Option<Value> {
     match name {
         "__name__" => Some(Value::Str(kernel.name.clone())),
+        "body" | "with_body" => super::nodes::of_kernel(kernel, name),
         "specialize" if kernel.is_jit => {
             let kernel = kernel.clone();
             Some(Value::builtin("specialize", move |interp, args: Args, span| {

@@ -163,6 +163,7 @@ impl Interpreter {
     fn run_body(&mut self, code: &Rc<Code>) -> Result<Value> {
         match &code.body {
             CodeBody::Lambda(lambda) => self.eval(&lambda.body),
+            CodeBody::Built => Ok(Value::None),
             CodeBody::Def(def) => {
                 if code.is_generator {
                     return self.make_generator(code);

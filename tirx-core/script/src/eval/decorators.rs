@@ -149,6 +149,7 @@ fn kernel_decorator(name: &'static str, is_jit: bool) -> Value {
                     defaults: f.defaults.clone(),
                     number: interp.decorated,
                     attrs: Vec::new(),
+                    finished: None,
                 });
                 interp.decorated += 1;
                 interp.build_where_decorated(&kernel);

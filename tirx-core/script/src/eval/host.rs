@@ -205,7 +205,8 @@ pub(super) fn tvm_value(path: &str) -> Option<Value> {
         let (path, last) = script.as_deref().and_then(|s| s.rsplit_once('.')).unzip();
         return lang::attribute(path.unwrap_or(&format!("T.{family}")), last.unwrap_or(short));
     }
-    if let Some(value) = super::descriptors::function(path).or_else(|| ir_modules::value(path)) {
+    let known = super::descriptors::function(path).or_else(|| super::nodes::value(path));
+    if let Some(value) = known.or_else(|| ir_modules::value(path)) {
         return Some(value);
     }
     match path {

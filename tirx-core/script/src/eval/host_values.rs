@@ -23,6 +23,9 @@ const LIBRARY: &[(&str, &str, &str)] = &[
     ("types.SimpleNamespace", "types", "SimpleNamespace"),
     ("contextlib.nullcontext", "contextlib", "nullcontext"),
     ("contextlib.contextmanager", "contextlib", "contextmanager"),
+    ("inspect.Parameter", "inspect", "Parameter"),
+    ("inspect.Signature", "inspect", "Signature"),
+    ("threading.local", "types", "SimpleNamespace"),
 ];
 
 impl Interpreter {
@@ -43,6 +46,7 @@ impl Interpreter {
             return self.library_name(text, name);
         }
         Ok(Some(match path {
+            "inspect.signature" => Value::builtin(path, super::signature::signature),
             "os.environ" => Value::Dict(self.environment()),
             "os.getenv" => Value::builtin("os.getenv", |interp, args, span| {
                 let bound = args.bind(

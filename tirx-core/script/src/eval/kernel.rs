@@ -83,6 +83,16 @@ impl Interpreter {
         kernel: &Rc<Kernel>,
         given: &[(Rc<str>, Value)],
     ) -> Result<PrimFunc> {
+        if let Some(func) = &kernel.finished {
+            if let Some((name, _)) = given.first() {
+                let message = format!(
+                    "kernel \"{}\" is built already: it has no parameter \"{name}\"",
+                    kernel.name
+                );
+                return error(kernel.code.span, message);
+            }
+            return Ok(func.clone());
+        }
         let Some(def) = kernel.code.body.def() else {
             return error(kernel.code.span, "a kernel is a def");
         };
@@ -92,19 +102,13 @@ impl Interpreter {
         let saved_scope = std::mem::replace(&mut self.scope, scope);
         let saved_mode = std::mem::replace(&mut self.mode, Mode::Kernel);
         let saved_calls = std::mem::take(&mut self.calls);
-        self.function = Some(FunctionBuilder {
+        self.loops.clear();
+        self.begin_function(FunctionBuilder {
             name: (&*kernel.name).into(),
             is_private: kernel.is_private,
             is_s_tir: kernel.is_s_tir,
             ..FunctionBuilder::default()
         });
-        self.blocks.clear();
-        self.entered.clear();
-        self.loops.clear();
-        self.match_vars.clear();
-        self.ended_names.clear();
-        self.choices = 0;
-        self.emitted = 0;
         let result = self
             .open_block(span)
             .and_then(|()| self.build_signature(kernel, def, given))
@@ -123,17 +127,39 @@ impl Interpreter {
                 "a region was entered with \"__enter__\" and not left with \"__exit__\"",
             );
         }
+        self.finish_function(function, body, kernel.is_persistent, span)
+    }
+
+    /// Starts a function: nothing of an earlier one is left.
+    pub(super) fn begin_function(&mut self, function: FunctionBuilder) {
+        self.function = Some(function);
+        self.blocks.clear();
+        self.entered.clear();
+        self.match_vars.clear();
+        self.ended_names.clear();
+        self.choices = 0;
+        self.emitted = 0;
+    }
+
+    /// The function whose body is complete.
+    pub(super) fn finish_function(
+        &mut self,
+        function: FunctionBuilder,
+        body: Stmt,
+        is_persistent: bool,
+        span: Span,
+    ) -> Result<PrimFunc> {
         check_launched(&body, &function.env_threads)?;
         let mut attrs = function.attrs;
-        if !kernel.is_private {
+        if !function.is_private {
             attrs
                 .entry("global_symbol".into())
                 .or_insert_with(|| AttrValue::Str(function.name.clone()));
         }
-        if kernel.is_s_tir {
+        if function.is_s_tir {
             attrs.insert("s_tir".into(), AttrValue::Bool(true));
         }
-        if kernel.is_persistent {
+        if is_persistent {
             attrs.insert("tirx.persistent_kernel".into(), AttrValue::Bool(true));
         }
         // Buffers that the body matches take the position of their parameters.

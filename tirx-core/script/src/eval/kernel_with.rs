@@ -35,6 +35,10 @@ impl Interpreter {
         let target = item.optional_vars.as_deref();
         let context = self.eval_for(&item.context_expr, target)?;
         match &context {
+            Value::Frame(frame) if matches!(**frame, Frame::Function { .. }) => {
+                let frame = frame.clone();
+                self.with_function(&frame, at, &mut |i| i.with_items(rest, body))
+            }
             Value::Frame(frame) => {
                 let frame = frame.clone();
                 self.with_frame(&frame, target, at, &mut |i| i.with_items(rest, body))
@@ -170,7 +174,7 @@ impl Interpreter {
     pub(super) fn close_frame(&mut self, frame: &Frame, stmt: Stmt, span: Span) -> Result<()> {
         let stmt = match frame {
             Frame::Region { wrap, .. } => wrap(stmt),
-            Frame::Many(_) => stmt,
+            Frame::Many(_) | Frame::Function { .. } => stmt,
             Frame::For(loops) => close_loops(loops, stmt, span),
             Frame::While(condition) => Stmt::new(StmtKind::While(condition.clone(), stmt), span),
             Frame::Then | Frame::Else => {

@@ -25,12 +25,21 @@ const TEXTS: &[(&str, &str)] = &[
     ("random", include_str!("library/random.py")),
     ("types", include_str!("library/types.py")),
     ("contextlib", include_str!("library/contextlib.py")),
+    ("inspect", include_str!("library/inspect.py")),
     ("layout", include_str!("library/tirx/layout.py")),
     ("tvm.tirx.bench", include_str!("library/tirx/bench.py")),
     ("tvm.tirx", include_str!("library/tirx/op.py")),
     (
         "tvm.script.ir_builder",
         include_str!("library/tirx/ir_builder.py"),
+    ),
+    (
+        "tvm.tirx.stmt_functor",
+        include_str!("library/tirx/stmt_functor.py"),
+    ),
+    (
+        "tvm.script.parser.core.parser",
+        include_str!("library/tirx/parser.py"),
     ),
     ("tvm.backend.cuda.iket", include_str!("library/cuda/iket.py")),
     (
@@ -74,6 +83,10 @@ const TAKEN: &[(&str, &[&str])] = &[
     (
         "tvm.backend.cuda.tile_primitive.common",
         &["tvm.backend.cuda.lang.smem_desc"],
+    ),
+    (
+        "tvm.script.parser.core.diagnostics",
+        &["tvm.script.parser.core.parser"],
     ),
     ("tvm.backend.cuda.tile_primitive.gemm_async.tcgen05", &["layout"]),
     ("T", &["tvm.backend.cuda.lang.alloc_pool"]),

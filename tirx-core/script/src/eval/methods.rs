@@ -489,7 +489,14 @@ fn set_method(
     args: Args,
     span: Span,
 ) -> Result<Value> {
-    let list = plain(interp, name, args, 0..=8, span)?;
+    // `set().union(*sets)` takes any number.
+    let most = match name {
+        "update" | "intersection_update" | "difference_update" | "union" | "intersection" | "difference" => {
+            usize::MAX
+        }
+        _ => 1,
+    };
+    let list = plain(interp, name, args, 0..=most, span)?;
     let mut others = Vec::new();
     if !matches!(name, "add" | "remove" | "discard" | "pop" | "clear" | "copy") {
         for other in &list {

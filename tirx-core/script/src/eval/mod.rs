@@ -66,6 +66,7 @@ mod methods;
 mod mistake_tests;
 mod modules;
 mod name_lookup;
+mod nodes;
 mod number_methods;
 mod numerics;
 mod ops;
@@ -74,11 +75,13 @@ mod percent;
 mod python_tests;
 mod records;
 pub(crate) mod scope;
+mod signature;
 mod stmt;
 mod str_methods;
 mod str_tables;
 #[cfg(test)]
 mod tests;
+mod traced;
 pub(crate) mod trial;
 mod types;
 mod value;
@@ -222,6 +225,8 @@ pub struct Interpreter {
     wanted: Option<usize>,
     /// The result of building it.
     built: Option<Result<PrimFunc>>,
+    /// The last function that was built by `with I.prim_func():`.
+    traced: Option<Value>,
     /// `os.environ`, once it is asked for.
     environment: Option<Rc<std::cell::RefCell<Dict>>>,
     /// `sys.modules`.
@@ -313,6 +318,7 @@ impl Interpreter {
             made: Vec::new(),
             wanted: None,
             built: None,
+            traced: None,
             environment: None,
             python_modules: Rc::default(),
             multiprocessors: None,

@@ -20,6 +20,9 @@ const LANGUAGE: &[(&str, &str)] = &[
     ("tvm.tirx.layout", "layout"),
     ("tvm.script.T", "T"),
     ("tvm.script.I", "I"),
+    ("tvm.script.ir_builder.tirx", "builder"),
+    ("tvm.tirx.script.builder", "builder"),
+    ("tvm.tirx.script.builder.ir", "builder"),
 ];
 
 /// Modules of Python and packages that have a namespace here.

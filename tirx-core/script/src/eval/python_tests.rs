@@ -312,6 +312,41 @@ assert '{:>{w}}'.format(5, w=4) == '   5' and '{0[1]}-{a.v}'.format([1, 2], a=N(
 }
 
 #[test]
+fn signatures_and_attributes_behind_a_class_are_pythons() {
+    holds(
+        "
+import inspect
+def f(a, /, b: int = 2, *rest, c, d=4, **more): pass
+P = inspect.Parameter
+parameters = inspect.signature(f).parameters
+assert list(parameters) == ['a', 'b', 'rest', 'c', 'd', 'more'] and parameters.get('e') is None
+kinds = [P.POSITIONAL_ONLY, P.POSITIONAL_OR_KEYWORD, P.VAR_POSITIONAL, P.KEYWORD_ONLY, P.KEYWORD_ONLY, P.VAR_KEYWORD]
+assert [p.kind for p in parameters.values()] == kinds and all(p.kind is k for p, k in zip(parameters.values(), kinds))
+assert [p.default for p in parameters.values()] == [P.empty, 2, P.empty, P.empty, 4, P.empty]
+assert parameters['b'].annotation is int and parameters['a'].annotation is inspect.Signature.empty
+class C:
+    def m(self, x): pass
+assert list(inspect.signature(C().m).parameters) == ['x'] and list(inspect.signature(C.m).parameters) == ['self', 'x']
+assert list(inspect.signature(lambda x, y=1: x).parameters) == ['x', 'y']
+class Proxy:
+    __slots__ = ('_of',)
+    def __init__(self, of):
+        object.__setattr__(self, '_of', of)
+    def __getattr__(self, name):
+        return Proxy(object.__getattribute__(self, '_of') + '.' + name)
+assert object.__getattribute__(Proxy('a').b.c, '_of') == 'a.b.c'
+try:
+    object.__getattribute__(Proxy('a'), 'missing')
+except AttributeError:
+    missing = True
+assert missing
+assert len(set().union(*[{i} for i in range(300)])) == 300
+assert {1, 2, 3}.intersection(*[{2, 3, i} for i in range(4, 30)]) == {2, 3}
+",
+    );
+}
+
+#[test]
 fn generators_run_when_they_are_asked() {
     holds(
         "

@@ -530,6 +530,9 @@ impl Imports for Files {
             "outer" => "WIDTH = 'the wrong one'\n",
             "broken" => "x = 1 +\n",
             "pkg.inner" => "DEPTH = 3\n",
+            "asked" => {
+                "OWN = 1\ndef __getattr__(name):\n    if name == 'no':\n        raise AttributeError(name)\n    return name * 2\n"
+            }
             "math" => "import math\npi = 4\n",
             "random" => "import random\nSEED = 7\n",
             _ => return None,
@@ -552,6 +555,12 @@ fn imports_between_kernel_files() {
     // A kernel file may have the name of a library module; the library module keeps its meaning.
     run_with(
         "import math\nimport random\nassert math.pi < 3.2 and random.SEED == 7\n",
+        &Files,
+    )
+    .unwrap();
+    // A module may have a function for the names that it has not.
+    run_with(
+        "import asked\nfrom asked import far\nassert asked.OWN == 1 and asked.near == 'nearnear' and far == 'farfar' and not hasattr(asked, 'no')\n",
         &Files,
     )
     .unwrap();

@@ -8,6 +8,7 @@ use super::ops::as_float;
 use super::value::{ClassKind, Range, Slice, Value};
 use super::{Args, Interpreter, args};
 use crate::diagnostic::{Result, error};
+use crate::ir::ExprKind;
 use crate::source::Span;
 
 /// Makes a value of a type.
@@ -304,12 +305,16 @@ impl Interpreter {
             Value::Builtin(f) => Ok(match f.name.rsplit('.').next().unwrap_or("") {
                 "Buffer" => matches!(value, Value::Buffer(_)),
                 "BufferRegion" => matches!(value, Value::Region(_)),
+                "PrimFunc" => matches!(value, Value::Kernel(_)),
                 "Var" => value.as_expr().is_some_and(|e| e.as_var().is_some()),
                 "Expr" | "PrimExpr" => matches!(value, Value::Expr(_)),
+                "BufferLoad" => value
+                    .as_expr()
+                    .is_some_and(|e| matches!(e.kind, ExprKind::BufferLoad { .. })),
                 "IntImm" => value.as_expr().is_some_and(|e| e.as_int().is_some()),
                 "FloatImm" => value.as_expr().is_some_and(|e| e.as_float().is_some()),
                 "TileLayout" | "Layout" => matches!(value, Value::Layout(_)),
-                _ => false,
+                name => super::nodes::is_statement(value, name).unwrap_or(false),
             }),
             Value::Object(o) => match (o.type_name(), value) {
                 ("buffer constructor" | "Buffer", Value::Buffer(_)) => Ok(true),
@@ -326,6 +331,7 @@ impl Interpreter {
                 Ok(match last {
                     "Buffer" => matches!(value, Value::Buffer(_)),
                     "BufferRegion" => matches!(value, Value::Region(_)),
+                    "PrimFunc" => matches!(value, Value::Kernel(_)),
                     "PrimExpr" | "Expr" => matches!(value, Value::Expr(_)),
                     "Var" => value.as_expr().is_some_and(|e| e.as_var().is_some()),
                     "IntImm" => value.as_expr().is_some_and(|e| e.as_int().is_some()),

@@ -13,7 +13,7 @@ pub use super::iter::Iter;
 use super::scope::Scope;
 use super::{Args, Interpreter};
 use crate::diagnostic::{Result, error};
-use crate::ir::{AttrValue, Buffer, DType, Expr, ForLoop, Stmt, Type};
+use crate::ir::{AttrValue, Buffer, DType, Expr, ForLoop, PrimFunc, Stmt, Type};
 use crate::layout::Layout;
 use crate::source::{FileId, Span};
 
@@ -227,6 +227,8 @@ pub enum CodeBody {
     Def(Arc<ast::StmtFunctionDef>),
     /// `lambda`: the lambda.
     Lambda(ast::ExprLambda),
+    /// None: a function that was built statement by statement.
+    Built,
 }
 
 impl CodeBody {
@@ -234,7 +236,7 @@ impl CodeBody {
     pub fn def(&self) -> Option<&ast::StmtFunctionDef> {
         match self {
             CodeBody::Def(def) => Some(def),
-            CodeBody::Lambda(_) => None,
+            CodeBody::Lambda(_) | CodeBody::Built => None,
         }
     }
 }
@@ -438,6 +440,8 @@ pub struct Kernel {
     pub number: usize,
     /// Attributes given by `with_attr`; `None` takes one away.
     pub attrs: Vec<(Rc<str>, Option<AttrValue>)>,
+    /// The function itself, if it was built statement by statement.
+    pub finished: Option<PrimFunc>,
 }
 
 impl Kernel {
@@ -455,6 +459,7 @@ impl Kernel {
             defaults: self.defaults.clone(),
             number: self.number,
             attrs: self.attrs.clone(),
+            finished: self.finished.clone(),
         }
     }
 }
@@ -498,6 +503,15 @@ pub enum Frame {
     Else,
     /// `T.While(condition)`.
     While(Expr),
+    /// `I.prim_func()` of the builder: a whole function.
+    Function {
+        /// `is_private=True`: it has no `global_symbol`.
+        is_private: bool,
+        /// `s_tir=True`: its buffers have no layout.
+        is_s_tir: bool,
+        /// `persistent=True`.
+        is_persistent: bool,
+    },
 }
 
 /// An annotation after the colon of a name.

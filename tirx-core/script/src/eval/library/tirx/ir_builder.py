@@ -1,8 +1,20 @@
-"""The builder behind the syntax, as far as helper classes ask for it."""
+"""The builder behind the syntax: for functions that are built statement by statement, and as far as helper classes ask for it."""
+
+from tvm.tirx.script.builder import ir as _ir
 
 
 class IRBuilder:
-    """Names that helper classes give to their variables; here a variable is named where it is made."""
+    """`with IRBuilder() as builder:` around `with I.prim_func():`, whose function `get` gives. Names that helper classes give to
+    their variables have no effect: here a variable is named where it is made."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        return False
+
+    def get(self):
+        return _ir._finished()
 
     @staticmethod
     def current():

@@ -1,0 +1,181 @@
+//! Kernels that Python code builds statement by statement: `with IRBuilder() as builder:`, `with I.prim_func():`, with the
+//! functions of `tvm.tirx.script.builder.ir`. Unlike a decorated `def`, their text runs as Python; only what it calls emits
+//! statements.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashSet;
+
+use super::builder::FunctionBuilder;
+use super::stmt::Flow;
+use super::value::{Code, CodeBody, Frame, Kernel, Value};
+use super::{Args, Interpreter, args};
+use crate::diagnostic::{Result, error};
+use crate::ir::{DType, Expr, ExprKind, Type, Var};
+use crate::lang;
+use crate::source::Span;
+
+/// What the module of the builder has beside the names of `T`.
+pub(super) fn attribute(name: &str) -> Option<Value> {
+    Some(match name {
+        "prim_func" => Value::builtin("prim_func", function_frame),
+        "func_name" => Value::builtin("func_name", |interp, args, span| {
+            let [(name, at)] = args.exactly("func_name", ["name"], span)?;
+            let Value::Str(name) = &name else {
+                return error(at, "the name of a function is a text");
+            };
+            interp.function_mut("func_name", span)?.name = (&**name).into();
+            Ok(Value::None)
+        }),
+        "func_ret" => Value::builtin("func_ret", |interp, args, span| {
+            let [(ty, at)] = args.exactly("func_ret", ["ret_type"], span)?;
+            let ty = interp.annotation_type(&ty, at)?;
+            interp.function_mut("func_ret", span)?.ret = Some(ty);
+            Ok(Value::None)
+        }),
+        "arg" => Value::builtin("arg", argument),
+        // What `IRBuilder.get` gives.
+        "_finished" => Value::builtin("IRBuilder.get", |interp, _, span| match interp.traced.take() {
+            Some(kernel) => Ok(kernel),
+            None => error(
+                span,
+                "the builder has no finished function: it is made in \"with prim_func():\"",
+            ),
+        }),
+        _ => return None,
+    })
+}
+
+/// `I.prim_func(is_private=…, s_tir=…, persistent=…)`.
+fn function_frame(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let params = [
+        args::optional("is_private"),
+        args::optional("s_tir"),
+        args::optional("persistent"),
+    ];
+    let bound = args.bind("prim_func", &params, span)?;
+    let mut flags = [false; 3];
+    for (flag, value) in flags.iter_mut().zip(&bound) {
+        if let Some((value, at)) = value {
+            *flag = interp.truth(value, *at)?;
+        }
+    }
+    let [is_private, is_s_tir, is_persistent] = flags;
+    Ok(Value::Frame(Rc::new(Frame::Function {
+        is_private,
+        is_s_tir,
+        is_persistent,
+    })))
+}
+
+/// `I.arg(name, parameter)`: the next parameter, a buffer or a variable.
+fn argument(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let [(name, at), (value, value_at)] = args.exactly("arg", ["name", "obj"], span)?;
+    let Value::Str(name) = &name else {
+        return error(at, "the name of a parameter is a text");
+    };
+    interp.function_mut("arg", span)?;
+    if let Value::Buffer(buffer) = &value {
+        lang::check_parameter(buffer)?;
+        interp.rename_buffer(buffer, name);
+        let var = Var::at(format!("{name}_handle"), DType::HANDLE, span);
+        interp.known_vars.insert(var.clone());
+        let function = interp.function_mut("arg", span)?;
+        function.params.push(var.clone());
+        function.buffer_map.push((var, buffer.clone()));
+        return Ok(value);
+    }
+    let ty: Type = match &value {
+        Value::Expr(e) => match &e.kind {
+            ExprKind::Var(var) => var.ty().clone(),
+            _ => {
+                return error(
+                    value_at,
+                    "a parameter is a variable or a buffer, as in T.handle() or T.int32()",
+                );
+            }
+        },
+        other => interp.annotation_type(other, value_at)?,
+    };
+    let var = Var::at(&**name, ty, span);
+    interp.known_vars.insert(var.clone());
+    interp.function_mut("arg", span)?.params.push(var.clone());
+    Ok(Value::Expr(Expr::var(&var).at(span)))
+}
+
+impl Interpreter {
+    /// `with I.prim_func():`: what its body emits is a function.
+    pub(super) fn with_function(
+        &mut self,
+        frame: &Frame,
+        span: Span,
+        body: &mut dyn FnMut(&mut Interpreter) -> Result<Flow>,
+    ) -> Result<Flow> {
+        let &Frame::Function {
+            is_private,
+            is_s_tir,
+            is_persistent,
+        } = frame
+        else {
+            return error(span, "not the frame of a function");
+        };
+        if self.is_building() {
+            return error(span, "a function cannot be built within another one");
+        }
+        self.begin_function(FunctionBuilder {
+            name: "main".into(),
+            is_private,
+            is_s_tir,
+            ..FunctionBuilder::default()
+        });
+        let result = self.open_block(span).and_then(|()| body(self));
+        // Callbacks of TVM's frames leave regions at the end of the function that were entered by hand.
+        let result = result.and_then(|flow| self.leave_entered(span).map(|()| flow));
+        let stmt = self.close_block();
+        let function = self.function.take().unwrap_or_default();
+        self.blocks.clear();
+        let flow = result?;
+        if !matches!(flow, Flow::Normal) {
+            return error(
+                span,
+                "\"return\", \"break\" and \"continue\" cannot leave a function that is being built",
+            );
+        }
+        let name: Rc<str> = (&*function.name).into();
+        let func = self.finish_function(function, stmt, is_persistent, span)?;
+        let kernel = Kernel {
+            name,
+            code: Rc::new(Code {
+                file: self.file,
+                parameters: Vec::new(),
+                body: CodeBody::Built,
+                locals: FxHashSet::default(),
+                globals: Vec::new(),
+                nonlocals: Vec::new(),
+                is_generator: false,
+                span,
+            }),
+            scope: self.scope.clone(),
+            is_jit: false,
+            is_private,
+            is_s_tir,
+            is_persistent,
+            constexprs: Vec::new(),
+            defaults: Vec::new(),
+            number: self.decorated,
+            attrs: Vec::new(),
+            finished: Some(func),
+        };
+        self.decorated += 1;
+        self.traced = Some(Value::Kernel(Rc::new(kernel)));
+        Ok(Flow::Normal)
+    }
+
+    /// Leaves the regions that were entered with `__enter__`, innermost first.
+    fn leave_entered(&mut self, span: Span) -> Result<()> {
+        while let Some((frame, _)) = self.entered.last().cloned() {
+            self.exit_frame(&frame, span)?;
+        }
+        Ok(())
+    }
+}
