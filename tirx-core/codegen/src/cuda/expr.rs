@@ -16,6 +16,13 @@ use crate::ir::{BinOp, Buffer, DType, Expr, ExprKind, Var};
 use crate::source::Span;
 
 impl Emitter<'_, '_> {
+    /// The same value in a form that nvcc compiles right, where it would not this one.
+    pub(super) fn without_defect(&self, e: &Expr) -> Option<Expr> {
+        self.digits
+            .moved_first(e)
+            .or_else(|| defects::as_negation(e, &self.facts))
+    }
+
     /// The C++ type of `dtype`.
     pub(super) fn spell(&mut self, dtype: DType, span: Span) -> Result<Cow<'static, str>> {
         match types::spell(dtype, &mut self.unit.needs) {
@@ -29,7 +36,7 @@ impl Emitter<'_, '_> {
         if e.dtype.is_vector() {
             return self.vector(e);
         }
-        if let Some(other) = self.digits.moved_first(e) {
+        if let Some(other) = self.without_defect(e) {
             return self.expr(&other);
         }
         match &e.kind {

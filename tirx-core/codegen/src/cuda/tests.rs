@@ -250,6 +250,56 @@ fn a_negation_that_is_compared_keeps_its_sign() {
 }
 
 #[test]
+fn a_negation_in_another_form_that_is_compared_keeps_its_sign() {
+    let text_of = |value: &dyn Fn(Expr, Expr) -> Expr, compared: bool| {
+        let mut k = Kernel::new();
+        let (a, b) = (k.buffer("A", DType::INT32), k.buffer("B", DType::INT32));
+        let (x, y) = (load(&a, Expr::int32(1)), load(&a, Expr::int32(2)));
+        let mut stored = value(x, y);
+        if compared {
+            stored = Expr::binary(BinOp::Min, Expr::int32(7), stored);
+        }
+        let tx = k.tx();
+        k.text(vec![store(&b, tx, stored)])
+    };
+    let times = |e: Expr, by: i32| e * Expr::int32(by);
+    let not = |e: Expr| Expr::call(Op::BitwiseNot, DType::INT32, vec![e]);
+    type Value<'a> = &'a dyn Fn(Expr, Expr) -> Expr;
+    let negations: [(Value<'_>, &str); 6] = [
+        (
+            &|x, _| x.clone() - times(x, 3),
+            "tirx_negated(A_ptr[1] * 3 - A_ptr[1])",
+        ),
+        (
+            &|x, y| y.clone() - (x + y),
+            "tirx_negated(A_ptr[1] + A_ptr[2] - A_ptr[2])",
+        ),
+        (&|x, _| times(x, -4), "tirx_negated(A_ptr[1] * 4)"),
+        (
+            &|x, _| Expr::binary(BinOp::Div, x, Expr::int32(-2)),
+            "tirx_negated(A_ptr[1] / 2)",
+        ),
+        (&|x, _| not(x) + Expr::int32(1), "tirx_negated("),
+        (&|x, y| times(x, -1) + times(y, -2), "tirx_negated("),
+    ];
+    for (value, expected) in negations {
+        let text = text_of(value, true);
+        assert!(text.contains(expected), "{expected}\n{text}");
+        assert!(!text_of(value, false).contains("tirx_negated"), "{expected}");
+    }
+    let others: [Value<'_>; 4] = [
+        &|x, y| x - y,
+        &|x, _| Expr::int32(-3) - x,
+        &|x, y| times(x.clone(), 2) - (x + y),
+        &|x, _| times(x, 4),
+    ];
+    for value in others {
+        let text = text_of(value, true);
+        assert!(!text.contains("tirx_negated"), "{text}");
+    }
+}
+
+#[test]
 fn a_wide_negation_that_is_cut_and_compared_keeps_its_sign() {
     let mut k = Kernel::new();
     let (a, b) = (k.buffer("A", DType::UINT64), k.buffer("B", DType::INT32));

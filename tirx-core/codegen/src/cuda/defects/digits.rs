@@ -5,6 +5,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::in_all_lanes;
 use crate::intrin::{Effect, Op};
 use crate::ir::{BinOp, Expr, ExprKind, Var, Visitor};
 
@@ -132,14 +133,6 @@ impl Digits {
             Origin::State if self.loops == 0 => Origin::Fixed,
             origin => origin,
         }
-    }
-}
-
-/// The integer that an expression is, or each lane of it.
-fn in_all_lanes(e: &Expr) -> Option<i128> {
-    match &e.kind {
-        ExprKind::Broadcast { value, .. } => value.as_int(),
-        _ => e.as_int(),
     }
 }
 

@@ -23,11 +23,14 @@
 //! # Minimum of three loses a sign
 //!
 //! - *Breaks:* `min(min(a, -b), c)` and `max(m, max(b, -b))` of `int` become `VIMNMX3` without the sign of `b`; so does a
-//!   64-bit negation that is converted to `int` first.
+//!   64-bit negation that is converted to `int` first, and whatever nvcc finds to be a negation: `b - b * 3`, `y - (b + y)`,
+//!   `b * -4`, `b / -2`, `~b + 1`.
 //! - *Versions:* ptxas 13.0, 13.1, 13.2 for sm_90a; gone in 13.5.
 //! - *Written instead:* in a function that takes a minimum or maximum of `int32`, each negation is a call of
-//!   `tirx_negated` or `tirx_negated_wide`, whose inline assembly ptxas does not see through ([`negation`]).
-//! - *Tests:* `cuda/tests.rs`.
+//!   `tirx_negated` or `tirx_negated_wide`, whose inline assembly ptxas does not see through ([`negation`]), and what is one
+//!   in another form is written as one ([`as_negation`]). Not found are negations that appear when nvcc puts in
+//!   what an earlier statement has stored (`acc[0] = 0`, then `acc[0] - b`), and minima by inline assembly.
+//! - *Tests:* `cuda/tests.rs`, `tests/kernels/language/minima_of_negations.py` (on a GPU).
 //!
 //! # 16-bit integers do not wrap
 //!
@@ -55,22 +58,43 @@
 
 pub(super) mod aliases;
 pub(super) mod digits;
+mod signs;
 
 use super::analysis::Facts;
 use super::helpers::Helper;
 use super::types;
-use crate::ir::DType;
+use crate::ir::{BinOp, DType, Expr, ExprKind};
 
 /// The helper that negates a value of a dtype, where the operator would be miscompiled.
 pub(super) fn negation(dtype: DType, facts: &Facts) -> Option<Helper> {
     if types::is_16_bit_integer(dtype) {
         return Some(Helper::Negated);
     }
-    let loses_its_sign = dtype.is_integer() && dtype.bits >= 32 && facts.extremes;
-    loses_its_sign.then_some(match dtype {
+    loses_its_sign(dtype, facts).then_some(match dtype {
         DType::INT32 => Helper::Negated,
         _ => Helper::NegatedWide,
     })
+}
+
+fn loses_its_sign(dtype: DType, facts: &Facts) -> bool {
+    dtype.is_integer() && dtype.bits >= 32 && facts.extremes
+}
+
+/// The same value written as a negation, where it is one in another form that would be miscompiled.
+pub(super) fn as_negation(e: &Expr, facts: &Facts) -> Option<Expr> {
+    if !loses_its_sign(e.dtype.element(), facts) {
+        return None;
+    }
+    let zero = Expr::constant(e.dtype, 0);
+    Some(Expr::binary(BinOp::Sub, zero, signs::negated(e)?))
+}
+
+/// The integer that an expression is, or each lane of it.
+fn in_all_lanes(e: &Expr) -> Option<i128> {
+    match &e.kind {
+        ExprKind::Broadcast { value, .. } => value.as_int(),
+        _ => e.as_int(),
+    }
 }
 
 /// Whether a value that is compared with zero must be hidden from nvcc.

@@ -177,7 +177,7 @@ impl Emitter<'_, '_> {
         if !e.dtype.is_vector() && !matches!(e.kind, ExprKind::Shuffle { .. }) {
             return Ok(vec![self.expr(e)?]);
         }
-        if let Some(other) = self.digits.moved_first(e) {
+        if let Some(other) = self.without_defect(e) {
             return self.lanes(&other);
         }
         let count = e.dtype.lanes as usize;
