@@ -72,34 +72,125 @@ fn random_tile_programs_compute_what_they_mean() {
     assert!(ran * 10 > count * 6, "only {ran} of {count} programs ran");
 }
 
-/// What forcing a variant has shown.
-#[derive(Default)]
-struct Forced {
+/// What is known of a variant of an operation.
+#[derive(Clone, Default)]
+struct Known {
+    /// Programs that ran with it, chosen or forced.
     programs: usize,
-    calls: usize,
+    /// Programs among them in which a call takes it and takes another variant as well.
+    beside: usize,
     /// The plan of one of the calls.
     plan: String,
 }
 
-/// Every variant that accepts a call leaves the same memory: each is forced in turn, at all calls of a program that it accepts.
+/// An operation and a variant of it.
+type Pair = (&'static str, &'static str);
+
+/// What is known of all of them, by how many programs each is wanted to be known, and what cannot be forced.
+struct Coverage {
+    wanted: usize,
+    known: Mutex<BTreeMap<Pair, Known>>,
+    /// Variants that only `dispatch=` selects.
+    only_forced: Vec<Pair>,
+}
+
+/// The variants that no call takes which takes another one too, and why.
+const ALONE: &[(&str, &str)] = &[
+    ("smem", "the one for operands in shared memory"),
+    ("shared", "the one for regions in shared memory"),
+    ("steps", "the one for operations that are made of others"),
+    (
+        "ldgsts",
+        "its groups are awaited by cp.async.wait_group; the other copies signal an mbarrier",
+    ),
+    ("dsmem", "the one with remote_cta_id"),
+    ("tcgen05_ldst", "the one between registers and tensor memory"),
+    ("tcgen05_cp", "the one from shared to tensor memory"),
+    ("warp_xor_swizzle", "the one of permute_layout"),
+    ("mma.m16n8k*", "the one of gemm"),
+    ("wgmma", "the one of gemm_async on sm_90a"),
+    ("tcgen05", "the one of gemm_async on sm_100a"),
+];
+
+fn alone(variant: &str) -> bool {
+    ALONE.iter().any(|(name, _)| *name == variant)
+}
+
+impl Coverage {
+    fn new(wanted: usize) -> Coverage {
+        let all = variants();
+        let only_forced = all.iter().filter(|v| v.only_forced);
+        Coverage {
+            wanted,
+            only_forced: only_forced.map(|v| (v.op, v.name)).collect(),
+            known: Mutex::new(all.iter().map(|v| ((v.op, v.name), Known::default())).collect()),
+        }
+    }
+
+    fn known(&self) -> BTreeMap<Pair, Known> {
+        self.known.lock().unwrap().clone()
+    }
+
+    /// Whether too few programs have run with a variant, or with it beside another one.
+    fn lacks(&self, pair: Pair) -> bool {
+        let known = self.known.lock().unwrap();
+        known[&pair].programs < self.wanted || !alone(pair.1) && beside(&known, pair.1) < self.wanted
+    }
+
+    fn complete(&self) -> bool {
+        !self.known().keys().any(|pair| self.lacks(*pair))
+    }
+
+    /// Whether a program calls an operation of which a variant lacks programs.
+    fn may_gain(&self, program: &str) -> bool {
+        let known = self.known();
+        let lacking = known.keys().filter(|pair| self.lacks(**pair));
+        let ops: BTreeSet<&str> = lacking.map(|(op, _)| *op).collect();
+        ops.iter().any(|op| program.contains(&format!(".{op}(")))
+    }
+
+    /// A program has run with these plans.
+    fn ran(&self, plans: &BTreeMap<Pair, &Decision>, beside: &BTreeSet<Pair>) {
+        let mut known = self.known.lock().unwrap();
+        for (pair, decision) in plans {
+            let known = known.entry(*pair).or_default();
+            known.programs += 1;
+            known.beside += usize::from(beside.contains(pair));
+            known.plan = plan(decision);
+        }
+    }
+}
+
+/// How many programs have a call that takes a variant and another one.
+fn beside(known: &BTreeMap<Pair, Known>, variant: &str) -> usize {
+    let of = known.iter().filter(|((_, name), _)| *name == variant);
+    of.map(|(_, known)| known.beside).sum()
+}
+
+/// Every variant that accepts a call leaves the same memory. Programs are drawn until each variant of each operation has run,
+/// chosen or forced at all calls of a program that it accepts; a program that shows no more of them is not run.
 #[test]
 fn every_variant_that_accepts_a_call_leaves_the_same_memory() {
-    let count = number("TIRX_RANDOM_TILES", 100) / 2;
+    let coverage = Coverage::new(number("TIRX_RANDOM_TILES", 100).div_ceil(100) as usize);
+    // So many are drawn at most in search of them.
+    let most = 3000 * coverage.wanted as u64;
     let first = number("TIRX_RANDOM_SEED", 1);
     let (next, failures) = (AtomicU64::new(first), Mutex::new(Vec::new()));
-    let found: Mutex<BTreeMap<&str, Forced>> = Mutex::default();
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
-                loop {
+                while !coverage.complete() && failures.lock().unwrap().len() <= 3 {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= first + count || failures.lock().unwrap().len() > 3 {
+                    if seed >= first + most {
                         break;
                     }
-                    let program = tiles::generate(seed);
+                    let program = tiles::generate_evenly(seed);
+                    if !coverage.may_gain(&program.text) {
+                        continue;
+                    }
                     let any = if seed % 3 == 0 { "sm_100a" } else { "sm_90a" };
                     let arch = program.arch.unwrap_or(any);
-                    if let Err(message) = forced_in_turn(&program, arch, &found) {
+                    if let Err(message) = forced_in_turn(&program, arch, &coverage) {
                         let failure = format!("seed {seed}: {message}\n{}", program.text);
                         failures.lock().unwrap().push(failure);
                     }
@@ -107,87 +198,125 @@ fn every_variant_that_accepts_a_call_leaves_the_same_memory() {
             });
         }
     });
-    let (found, failures) = (found.into_inner().unwrap(), failures.into_inner().unwrap());
-    for (variant, forced) in &found {
-        let Forced {
+    let (drawn, failures) = (next.into_inner() - first, failures.into_inner().unwrap());
+    println!("{drawn} programs were drawn");
+    let known = coverage.known();
+    for ((op, variant), known) in &known {
+        let Known {
             programs,
-            calls,
+            beside,
             plan,
-        } = forced;
-        println!("{variant}: {calls} calls of {programs} programs, such as {plan}");
+        } = known;
+        println!(
+            "{op}, {variant}: {programs} programs, {beside} of them beside another variant, such as {plan}"
+        );
     }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
-    let expected = ["fallback", "ragged"].iter();
-    let missing: Vec<_> = expected
-        .filter(|variant| !found.contains_key(**variant))
-        .collect();
+    let never = known.iter().filter(|(_, known)| known.programs == 0);
+    let never: Vec<&Pair> = never.map(|(pair, _)| pair).collect();
+    assert!(never.is_empty(), "no program takes {never:?}");
+    let names: BTreeSet<&str> = known.keys().map(|(_, variant)| *variant).collect();
+    let wrong = |name: &&&str| alone(name) == (beside(&known, name) > 0);
+    let wrong: Vec<&&str> = names.iter().filter(wrong).collect();
     assert!(
-        count < 20 || missing.is_empty(),
-        "no call accepts {missing:?} beside another variant"
+        wrong.is_empty(),
+        "a call takes {wrong:?} and another variant, or none does: see ALONE"
     );
 }
 
-/// Forces each variant that the calls of a program have beside the chosen one.
-fn forced_in_turn(
-    program: &tiles::TileProgram,
-    arch: &str,
-    found: &Mutex<BTreeMap<&'static str, Forced>>,
-) -> Result<(), String> {
+/// Runs a program with each variant forced in turn that its calls accept beside the chosen one, and as it is, where this shows
+/// variants of which too few programs are known.
+fn forced_in_turn(program: &tiles::TileProgram, arch: &str, coverage: &Coverage) -> Result<(), String> {
     let mut built = build("tiles.py", &program.text, &["program"], &Defines::new())?;
     let (_, module) = built.pop().ok_or("no kernel")?;
     let context = PassContext::new(Target::cuda(arch), &Options::default());
     let chosen = explain(&module, &context);
-    let others = chosen.iter().flat_map(|decision| &decision.rows);
-    let others = others.filter(|(_, outcome)| *outcome != Outcome::Chosen);
-    let others: BTreeSet<&str> = others.map(|(variant, _)| *variant).collect();
-    for variant in others {
-        let has = |decision: &&Decision| {
-            let other = |(name, outcome): &(&str, Outcome)| *name == variant && *outcome != Outcome::Chosen;
-            decision.call.dispatch.is_none() && decision.rows.iter().any(other)
-        };
+    let others = |decision: &Decision| -> Vec<&'static str> {
+        let op = decision.call.op.name();
+        let rows = decision.rows.iter();
+        let later = rows.filter(|(_, outcome)| *outcome == Outcome::NotAsked);
+        let only_forced = coverage.only_forced.iter().filter(|pair| pair.0 == op);
+        let all = later.map(|(name, _)| *name).chain(only_forced.map(|pair| pair.1));
+        all.filter(|_| decision.call.dispatch.is_none()).collect()
+    };
+    // The choices of calls that take another variant too.
+    let mut with_others: BTreeSet<Pair> = BTreeSet::new();
+    let candidates: BTreeSet<&str> = chosen
+        .iter()
+        .flat_map(|decision| {
+            let op = decision.call.op.name();
+            let choice = taken(decision).is_some_and(|name| coverage.lacks((op, name)));
+            let others = others(decision).into_iter();
+            others.filter(move |name| choice || coverage.lacks((op, name)))
+        })
+        .collect();
+    for variant in candidates {
+        let has = |decision: &&Decision| others(decision).contains(&variant);
         let mut calls: Vec<Span> = chosen.iter().filter(has).map(|decision| decision.span).collect();
         // The calls that the variant declines keep the choice that they had.
         let decisions = loop {
             let decisions = explain(&forced(&module, variant, &calls), &context);
-            let accepted = |decision: &Decision| decision.rows.iter().any(|(_, o)| *o == Outcome::Chosen);
-            let declined: Vec<Span> = decisions
-                .iter()
-                .filter(|d| !accepted(d))
-                .map(|d| d.span)
-                .collect();
+            let declined = decisions.iter().filter(|decision| taken(decision).is_none());
+            let declined: Vec<Span> = declined.map(|decision| decision.span).collect();
             let before = calls.len();
             calls.retain(|span| !declined.contains(span));
             if calls.len() == before {
                 break decisions;
             }
         };
-        if calls.is_empty() {
+        let here = |decision: &&Decision| calls.contains(&decision.span);
+        let plans: BTreeMap<Pair, &Decision> = decisions
+            .iter()
+            .filter(here)
+            .map(|decision| ((decision.call.op.name(), variant), decision))
+            .collect();
+        let choices = chosen.iter().filter(here);
+        let choices = choices.filter_map(|decision| Some((decision.call.op.name(), taken(decision)?)));
+        let choices: BTreeSet<Pair> = choices.collect();
+        if !plans.keys().chain(&choices).any(|pair| coverage.lacks(*pair)) {
             continue;
         }
-        let module = forced(&module, variant, &calls);
-        let sources = module.sources.clone();
-        let lowered = match lower(module, &mut Lowering::new(Target::cuda(arch))) {
-            Ok(lowered) => lowered,
-            // Another call of the program has no variant at all.
-            Err(error) if reasons(&error.render(&sources)).is_some() => continue,
-            Err(error) => return Err(format!("{variant}: {}", error.render(&sources))),
-        };
-        leaves_what_it_means(program, &lowered).map_err(|error| format!("{variant}: {error}"))?;
-        let plan = decisions.iter().find(|decision| calls.contains(&decision.span));
-        let plan = plan.map_or_else(String::new, |decision| {
-            let partition = decision.partition.map(|[rounds, threads, vector]| {
-                format!("{rounds} rounds of {threads} threads with {vector} elements each")
-            });
-            let lines: Vec<String> = partition.into_iter().chain(decision.lines.clone()).collect();
-            format!("{}: {}", decision.call.op.name(), lines.join("; "))
-        });
-        let mut found = found.lock().unwrap();
-        let known = found.entry(variant).or_default();
-        known.programs += 1;
-        known.calls += calls.len();
-        known.plan = plan;
+        if runs(program, forced(&module, variant, &calls), arch).map_err(|e| format!("{variant}: {e}"))? {
+            coverage.ran(&plans, &plans.keys().copied().collect());
+            with_others.extend(choices);
+        }
+    }
+    let plans: BTreeMap<Pair, &Decision> = chosen
+        .iter()
+        .filter_map(|decision| Some(((decision.call.op.name(), taken(decision)?), decision)))
+        .collect();
+    if plans.keys().any(|pair| coverage.lacks(*pair)) && runs(program, module.clone(), arch)? {
+        coverage.ran(&plans, &with_others);
     }
     Ok(())
+}
+
+/// The variant that a call takes.
+fn taken(decision: &Decision) -> Option<&'static str> {
+    let mut rows = decision.rows.iter();
+    let row = rows.find(|(_, outcome)| *outcome == Outcome::Chosen)?;
+    Some(row.0)
+}
+
+/// The plan of a call, with its cost.
+fn plan(decision: &Decision) -> String {
+    let partition = decision.partition.map(|[rounds, threads, vector]| {
+        format!("{rounds} rounds of {threads} threads with {vector} elements each")
+    });
+    let lines: Vec<String> = partition.into_iter().chain(decision.lines.clone()).collect();
+    lines.join("; ")
+}
+
+/// Runs a program and compares the memory that it leaves; `false` where a call has no variant at all.
+fn runs(program: &tiles::TileProgram, module: IRModule, arch: &str) -> Result<bool, String> {
+    let sources = module.sources.clone();
+    match lower(module, &mut Lowering::new(Target::cuda(arch))) {
+        Ok(lowered) => leaves_what_it_means(program, &lowered).map(|()| true),
+        Err(error) => {
+            let error = error.render(&sources);
+            reasons(&error).map(|_| false).ok_or(error)
+        }
+    }
 }
 
 /// A module with `dispatch=variant` at the calls at these places.

@@ -162,10 +162,19 @@ const FORMS: &[Form] = &[
     filled_tensor_memory,
 ];
 
+/// Forms that have a turn beside these. Random programs are without them, so that the seeds of known figures keep their programs.
+const OF_ONE_THREAD: &[Form] = &[vectors_of_a_thread, reductions_of_a_thread];
+
 /// A program of a random form.
 pub(super) fn generate(random: &mut Random) -> TileProgram {
     let form = *random.pick(FORMS);
     form(random)
+}
+
+/// A program of one of the forms, which take turns.
+pub(super) fn in_turn(random: &mut Random, turn: u64) -> TileProgram {
+    let forms = [FORMS, OF_ONE_THREAD].concat();
+    forms[turn as usize % forms.len()](random)
 }
 
 /// The layout of a tile in shared memory that tensor copies and tensor cores know, as an argument of an allocation; nothing for
@@ -382,4 +391,41 @@ end(tmem_pool)",
         4 * (1 + random.below(4)),
     );
     program(BLACKWELL, 128, &[a, b], &lines)
+}
+
+/// A row for each thread, moved as a whole through its registers: as wide as one instruction moves at once.
+fn vectors_of_a_thread(random: &mut Random) -> TileProgram {
+    let dtype = *random.pick(&[DType::FLOAT16, DType::FLOAT32, DType::INT8]);
+    let columns = *random.pick(&[2, 4, 8, 16, 32]) / dtype.bytes();
+    let columns = columns.max(1);
+    let a = Tensor::input("A", dtype, &[32, columns], random);
+    let b = Tensor::output("B", dtype, &[32, columns], -1, a.before.clone());
+    let lines = format!(
+        "r = T.alloc_local(({columns},), \"{dtype}\")
+Tx.copy(r, A[tx, :])
+Tx.copy(B[tx, :], r)"
+    );
+    program(BLACKWELL, 32, &[a, b], &lines)
+}
+
+/// A sum, a maximum and a minimum of each thread's own row, with the instructions of sm_100.
+fn reductions_of_a_thread(random: &mut Random) -> TileProgram {
+    let columns = 8 + random.below(20);
+    let a = Tensor::input("A", DType::FLOAT32, &[32, columns], random);
+    let reduced = |row: &[i64]| {
+        let most = row.iter().copied().max().unwrap_or(0);
+        [row.iter().sum(), most, row.iter().copied().min().unwrap_or(0)]
+    };
+    let after = a.before.chunks(columns).flat_map(reduced).collect();
+    let b = Tensor::output("B", DType::FLOAT32, &[32, 3], -1, after);
+    let lines = format!(
+        "r = T.alloc_local(({columns},), \"float32\")
+q = T.alloc_local((3,), \"float32\")
+Tx.copy(r, A[tx, :])
+Tx.sum(q[0:1], r)
+Tx.max(q[1:2], r)
+Tx.min(q[2:3], r)
+Tx.copy(B[tx, :], q)"
+    );
+    program(BLACKWELL, 32, &[a, b], &lines)
 }
