@@ -16,6 +16,7 @@ use super::operands::elements;
 use super::predicates::{FULL_SCOPE, SCOPE};
 use super::variant::{Decline, OptionKind, TileOption, Variant};
 use crate::intrin::{Arch, Op};
+use crate::ir::tile::TileParam;
 use crate::ir::typing::{self, Arithmetic, Operand as Value};
 use crate::ir::{BufferRegion, DType, Expr, Stmt, TileOp, Var};
 use crate::source::Span;
@@ -108,11 +109,10 @@ pub(super) struct Elementwise {
 impl Elementwise {
     /// The operands of a call, in the order in which the operation combines them.
     pub(super) fn of(call: &Call<'_>) -> Result<Elementwise, Decline> {
-        let dst = call.region(match call.op {
-            TileOp::BinaryChain => "output",
-            _ => "dst",
-        })?;
-        let dst = dst.clone();
+        let params = call.op.info().params;
+        let output = params.iter().find(|(_, param)| *param == TileParam::Output);
+        let (output, _) = output.ok_or("it has no output")?;
+        let dst = call.region(output)?.clone();
         let (value, span) = (Formula::none(), call.span);
         let mut this = Elementwise {
             op: call.op,
@@ -218,21 +218,20 @@ impl Elementwise {
 
     /// The PTX instruction that computes one element, or two adjacent float32, into where `to` points.
     pub(super) fn instruction(&self, to: Expr, values: Vec<Expr>, pair: bool, span: Span) -> Option<Stmt> {
-        let double = self.dst.buffer.dtype == DType::FLOAT64;
-        let op = match (self.op, pair, double) {
-            (TileOp::Add, true, _) => Op::PtxAddF32x2,
-            (TileOp::Sub, true, _) => Op::PtxSubF32x2,
-            (TileOp::Mul, true, _) => Op::PtxMulF32x2,
-            (TileOp::Fma, true, _) => Op::PtxFmaF32x2,
-            (TileOp::Add, _, false) => Op::PtxAddF32,
-            (TileOp::Sub, _, false) => Op::PtxSubF32,
-            (TileOp::Mul, _, false) => Op::PtxMulF32,
-            (TileOp::Fma, _, false) => Op::PtxFmaF32,
-            (TileOp::Add, _, true) => Op::PtxAddF64,
-            (TileOp::Sub, _, true) => Op::PtxSubF64,
-            (TileOp::Mul, _, true) => Op::PtxMulF64,
-            (TileOp::Fma, _, true) => Op::PtxFmaF64,
-            _ => return None,
+        use TileOp::*;
+        let [two, single, double] = match self.op {
+            Add => [Op::PtxAddF32x2, Op::PtxAddF32, Op::PtxAddF64],
+            Sub => [Op::PtxSubF32x2, Op::PtxSubF32, Op::PtxSubF64],
+            Mul => [Op::PtxMulF32x2, Op::PtxMulF32, Op::PtxMulF64],
+            Fma => [Op::PtxFmaF32x2, Op::PtxFmaF32, Op::PtxFmaF64],
+            Zero | Fill | Memset | Cast | Sqrt | Exp | Exp2 | Log2 | Reciprocal | Silu | Fdiv | Maximum
+            | Minimum | Select | Copy | CopyAsync | PermuteLayout | Gemm | GemmAsync | Sum | Max | Min
+            | ReduceNegate | BinaryReduce | UnaryReduce | BinaryChain | ComposeOp => return None,
+        };
+        let op = match (pair, self.dst.buffer.dtype == DType::FLOAT64) {
+            (true, _) => two,
+            (false, false) => single,
+            (false, true) => double,
         };
         let mut call = op.call().set("d_addr", to).at(span);
         for (name, value) in ["a", "b", "c"].into_iter().zip(values) {
@@ -416,25 +415,23 @@ impl Elementwise {
         let one = |like: &Expr, value: f64| -> crate::diagnostic::Result<Value> {
             Ok(Value::Expr(typing::float_constant(like.dtype, value, span)?))
         };
+        let scaled = || -> crate::diagnostic::Result<Value> {
+            let mut x = operand(0);
+            if let Some(scale) = &self.scale {
+                x = math(Arithmetic::Mul, x, scale.clone().into())?;
+            }
+            if self.has_bias {
+                x = math(Arithmetic::Add, x, operand(1))?;
+            }
+            Ok(x)
+        };
         Ok(match self.op {
             Zero => Value::Int(0),
             Fill | Memset | Cast => operand(0),
-            Sqrt | Exp | Exp2 | Log2 => {
-                let mut x = operand(0);
-                if let Some(scale) = &self.scale {
-                    x = math(Arithmetic::Mul, x, scale.clone().into())?;
-                }
-                if self.has_bias {
-                    x = math(Arithmetic::Add, x, operand(1))?;
-                }
-                let op = match self.op {
-                    Sqrt => Op::Sqrt,
-                    Exp => Op::Exp,
-                    Exp2 => Op::Exp2,
-                    _ => Op::Log2,
-                };
-                call(op, x)?
-            }
+            Sqrt => call(Op::Sqrt, scaled()?)?,
+            Exp => call(Op::Exp, scaled()?)?,
+            Exp2 => call(Op::Exp2, scaled()?)?,
+            Log2 => call(Op::Log2, scaled()?)?,
             Reciprocal => {
                 let x = typing::literal(operand(0), span)?;
                 math(Arithmetic::TrueDiv, one(&x, 1.0)?, x.into())?

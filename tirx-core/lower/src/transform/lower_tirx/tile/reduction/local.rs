@@ -18,9 +18,9 @@ use super::super::elementwise::coordinate_of;
 use super::super::emit::Emit;
 use super::super::registers::{Held, over_threads};
 use super::super::variant::{Decline, Emits, Explanation, Plan};
-use super::{Accumulator, Reduction, lanes};
+use super::{Accumulator, Reduces, Reduction, lanes};
 use crate::arith::fold;
-use crate::ir::{BinOp, ExecScope, Expr, Stmt, TileOp};
+use crate::ir::{BinOp, ExecScope, Expr, Stmt};
 use crate::layout::apply::binary;
 use crate::layout::axes::{self, Level};
 use crate::layout::{Iter, Layout, TileAlgebra, TileLayout};
@@ -61,7 +61,7 @@ fn gathered(acc: &Accumulator<'_>, inputs: i128, old: Option<Expr>, load: &dyn F
     let plan = acc.plan;
     let (first, from) = match old {
         Some(old) => (old, 0),
-        None if plan.op == TileOp::Sum && inputs == 0 => (plan.zero.clone(), 0),
+        None if plan.op == Reduces::Sum && inputs == 0 => (plan.zero.clone(), 0),
         None => (plan.converted(load(&Expr::int32(0))), 1),
     };
     let mut all = vec![acc.set(first)];

@@ -89,9 +89,17 @@ pub(super) static VARIANTS: &[Variant] = &[
     },
 ];
 
+/// What a reduction makes of its inputs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reduces {
+    Sum,
+    Max,
+    Min,
+}
+
 /// A call's operands.
 struct Reduction {
-    op: TileOp,
+    op: Reduces,
     dst: BufferRegion,
     src: BufferRegion,
     /// Which dimensions of the input are reduced.
@@ -138,10 +146,10 @@ impl Reduction {
             dims.filter(|(_, r)| **r == of).map(|(e, _)| *e).product()
         };
         let (span, from, to) = (call.span, src.buffer.dtype, dst.buffer.dtype);
-        let op = match call.op {
-            TileOp::Sum => Arithmetic::Add,
-            TileOp::Max => Arithmetic::Max,
-            TileOp::Min => Arithmetic::Min,
+        let (reduces, op) = match call.op {
+            TileOp::Sum => (Reduces::Sum, Arithmetic::Add),
+            TileOp::Max => (Reduces::Max, Arithmetic::Max),
+            TileOp::Min => (Reduces::Min, Arithmetic::Min),
             other => return Err(format!("{} is no reduction", other.name()).into()),
         };
         let convert = Formula::of(&[from], |v| typing::cast(v[0].clone().into(), to, span));
@@ -150,7 +158,7 @@ impl Reduction {
         });
         let zero = typing::cast(typing::Operand::Int(0), to, span);
         Ok(Reduction {
-            op: call.op,
+            op: reduces,
             dst: dst.clone(),
             src: src.clone(),
             outputs: elements(dst).ok_or("the extents of the output are not constant")?,

@@ -16,10 +16,10 @@ use super::super::context::Context;
 use super::super::elementwise::coordinate_of;
 use super::super::emit::Emit;
 use super::super::variant::{Decline, Emits, Explanation, Plan};
-use super::Reduction;
+use super::{Reduces, Reduction};
 use crate::arith::fold;
 use crate::intrin::Op;
-use crate::ir::{Buffer, DType, ExecScope, Expr, Stmt, TileOp};
+use crate::ir::{Buffer, DType, ExecScope, Expr, Stmt};
 
 /// Inputs that are combined at a time.
 const CHUNK: i128 = 8;
@@ -61,8 +61,8 @@ pub(super) fn plan(call: &Call<'_>, _: &mut Context<'_>) -> Result<Plan, Decline
 impl Emits for Packed {
     fn explain(&self) -> Explanation {
         let how = match self.reduction.op {
-            TileOp::Sum => "pairs of inputs are added by one instruction",
-            _ => "two inputs are compared with a partial result by one instruction",
+            Reduces::Sum => "pairs of inputs are added by one instruction",
+            Reduces::Max | Reduces::Min => "two inputs are compared with a partial result by one instruction",
         };
         Explanation::partition(self.reduction.outputs, 1, 2).line(how)
     }
@@ -70,8 +70,11 @@ impl Emits for Packed {
     fn emit(self: Box<Self>, out: &mut Emit<'_, '_>) {
         let plan = &self.reduction;
         let span = plan.span;
-        let sum = plan.op == TileOp::Sum;
-        let (parts, allocate) = local("acc", if sum { CHUNK } else { CHUNK / 2 }, DType::FLOAT32, span);
+        let count = match plan.op {
+            Reduces::Sum => CHUNK,
+            Reduces::Max | Reduces::Min => CHUNK / 2,
+        };
+        let (parts, allocate) = local("acc", count, DType::FLOAT32, span);
         let partial = Partial { plan, parts: &parts };
         out.push(allocate);
         out.push(repeat("s", plan.outputs, span, |output| {
@@ -80,11 +83,11 @@ impl Emits for Packed {
                 .accumulates
                 .then(|| Expr::load(&plan.dst.buffer, place.clone()).at(span));
             let load = |input: Expr| Expr::load(&plan.src.buffer, plan.source(&output, &input)).at(span);
-            let value = match sum {
-                true => partial.sum(old, &load),
-                false => partial.extreme(old, &load),
+            let (steps, value) = match plan.op {
+                Reduces::Sum => partial.sum(old, &load),
+                Reduces::Max => partial.extreme(Op::PtxReduce3MaxF32, old, &load),
+                Reduces::Min => partial.extreme(Op::PtxReduce3MinF32, old, &load),
             };
-            let (steps, value) = value;
             Stmt::seq([steps, Stmt::store(&plan.dst.buffer, place, value, span)])
         }));
     }
@@ -175,12 +178,9 @@ impl Partial<'_> {
         (Stmt::seq(all), self.plan.combined(self.part(0), self.part(1)))
     }
 
-    fn extreme(&self, old: Option<Expr>, load: &dyn Fn(Expr) -> Expr) -> (Stmt, Expr) {
+    /// The greatest or the least, by an instruction of three operands.
+    fn extreme(&self, op: Op, old: Option<Expr>, load: &dyn Fn(Expr) -> Expr) -> (Stmt, Expr) {
         let three = |a: Expr, b: Expr, c: Expr| {
-            let op = match self.plan.op {
-                TileOp::Max => Op::PtxReduce3MaxF32,
-                _ => Op::PtxReduce3MinF32,
-            };
             let call = op.call().set("a", a).set("b", b).set("c", c);
             call.at(self.plan.span).build()
         };

@@ -18,9 +18,9 @@ use super::super::emit::Emit;
 use super::super::predicates::all_in;
 use super::super::synchronization::barrier;
 use super::super::variant::{Decline, Emits, Explanation, Plan};
-use super::{Accumulator, Reduction, can_be_exchanged, lanes};
+use super::{Accumulator, Reduces, Reduction, can_be_exchanged, lanes};
 use crate::arith::fold;
-use crate::ir::{BinOp, ExecScope, Expr, Stmt, TileOp};
+use crate::ir::{BinOp, ExecScope, Expr, Stmt};
 
 pub(super) fn both_shared(call: &Call<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
     let (dst, src) = call.moved()?;
@@ -108,7 +108,7 @@ impl Emits for Groups {
             let load = |input: &Expr| Expr::load(&plan.src.buffer, plan.source(&output, input)).at(span);
             // For `max` and `min` the first value is one of the thread's own inputs; a thread without inputs takes the
             // last input.
-            let (first, from) = if plan.op == TileOp::Sum {
+            let (first, from) = if plan.op == Reduces::Sum {
                 (zero.clone(), 0)
             } else if plan.inputs >= group {
                 (acc.set(plan.converted(load(&member))), 1)
