@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::ElementType;
-
 /// The kinds of elements in the order in which images number them, each with DLPack's number.
 macro_rules! type_codes {
     ($($(#[$doc:meta])* $name:ident = $dlpack:literal,)*) => {
@@ -213,25 +211,6 @@ impl DType {
             TypeCode::Bool => (value != 0) as i128,
             _ => value,
         }
-    }
-}
-
-impl fmt::Display for DType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_void() {
-            return f.write_str("void");
-        }
-        match self.code {
-            TypeCode::Int => write!(f, "int{}", self.bits)?,
-            TypeCode::UInt => write!(f, "uint{}", self.bits)?,
-            TypeCode::Float => write!(f, "float{}", self.bits)?,
-            TypeCode::Handle => f.write_str("handle")?,
-            _ => f.write_str(ElementType::of(*self).map_or("?", |row| row.name))?,
-        }
-        if self.lanes > 1 {
-            write!(f, "x{}", self.lanes)?;
-        }
-        Ok(())
     }
 }
 

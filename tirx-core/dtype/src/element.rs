@@ -1,5 +1,7 @@
 //! What is known of each element type: one row each, which everything that names types or numbers them reads.
 
+use std::fmt;
+
 use crate::TypeCode::{self, *};
 use crate::minifloat::{MiniStyle::*, Minifloat};
 use crate::{DType, UnknownDType};
@@ -30,6 +32,8 @@ pub struct ElementType {
     pub name: &'static str,
     /// The type in CUDA C++.
     pub cuda: Option<&'static str>,
+    /// The header that declares the type in CUDA C++, where it needs one.
+    pub cuda_header: Option<&'static str>,
     /// CUDA's own vectors of it.
     pub cuda_vectors: &'static [CudaVector],
     /// Its part of the names of CUDA's functions, such as `__float_as_int`.
@@ -63,6 +67,7 @@ impl ElementType {
             bits,
             name,
             cuda: None,
+            cuda_header: None,
             cuda_vectors: &[],
             cuda_brief: None,
             asm: None,
@@ -81,6 +86,12 @@ impl ElementType {
     const fn cuda(mut self, name: &'static str, vectors: &'static [CudaVector]) -> ElementType {
         self.cuda = Some(name);
         self.cuda_vectors = vectors;
+        self
+    }
+
+    /// The header that declares it.
+    const fn header(mut self, name: &'static str) -> ElementType {
+        self.cuda_header = Some(name);
         self
     }
 
@@ -206,29 +217,29 @@ pub static ELEMENT_TYPES: &[ElementType] = &[
         .asm("unsigned int", "r"),
     row(Int, 1, "int1").matrix("b1"),
     row(Int, 4, "int4").matrix("s4"),
-    row(Int, 8, "int8").cuda("int8_t", vectors!("char": 2, 3, 4)).matrix("s8").host("i8", "int8_t", "|i1").tensor_map(0)
+    row(Int, 8, "int8").header("cstdint").cuda("int8_t", vectors!("char": 2, 3, 4)).matrix("s8").host("i8", "int8_t", "|i1").tensor_map(0)
         .carried("signed char", "h", "short"),
-    row(Int, 16, "int16").cuda("int16_t", vectors!("short": 2, 3, 4)).ptx("s16").host("i16", "int16_t", "<i2").tensor_map(1)
+    row(Int, 16, "int16").header("cstdint").cuda("int16_t", vectors!("short": 2, 3, 4)).ptx("s16").host("i16", "int16_t", "<i2").tensor_map(1)
         .brief("short").asm("short", "h"),
     row(Int, 32, "int32").cuda("int", vectors!("int": 2, 3, 4)).matrix("s32").host("i32", "int32_t", "<i4").tensor_map(3)
         .brief("int").asm("int", "r").elsewhere(&["int"]),
-    row(Int, 64, "int64").cuda("int64_t", vectors!("longlong": 2)).ptx("s64").host("i64", "int64_t", "<i8").tensor_map(5)
+    row(Int, 64, "int64").header("cstdint").cuda("int64_t", vectors!("longlong": 2)).ptx("s64").host("i64", "int64_t", "<i8").tensor_map(5)
         .brief("longlong").asm("long long", "l").elsewhere(&["long"]),
-    row(Int, 128, "int128").cuda("__int128", &[])
+    row(Int, 128, "int128").header("cstdint").cuda("__int128", &[])
         .asm("__int128", "q"),
     row(UInt, 1, "uint1").matrix("b1"),
     row(UInt, 4, "uint4").matrix("u4"),
-    row(UInt, 8, "uint8").cuda("uint8_t", vectors!("uchar": 2, 3, 4)).matrix("u8").host("u8", "uint8_t", "|u1").tensor_map(0)
+    row(UInt, 8, "uint8").header("cstdint").cuda("uint8_t", vectors!("uchar": 2, 3, 4)).matrix("u8").host("u8", "uint8_t", "|u1").tensor_map(0)
         .carried("unsigned char", "h", "unsigned short"),
-    row(UInt, 16, "uint16").cuda("uint16_t", vectors!("ushort": 2, 3, 4)).ptx("u16").host("u16", "uint16_t", "<u2").tensor_map(1)
+    row(UInt, 16, "uint16").header("cstdint").cuda("uint16_t", vectors!("ushort": 2, 3, 4)).ptx("u16").host("u16", "uint16_t", "<u2").tensor_map(1)
         .brief("ushort").asm("unsigned short", "h"),
     row(UInt, 32, "uint32").cuda("unsigned int", vectors!("uint": 2, 3, 4)).ptx("u32").host("u32", "uint32_t", "<u4").tensor_map(2)
         .brief("uint").asm("unsigned int", "r").elsewhere(&["uint"]),
-    row(UInt, 64, "uint64").cuda("uint64_t", vectors!("ulonglong": 2)).ptx("u64").host("u64", "uint64_t", "<u8").tensor_map(4)
+    row(UInt, 64, "uint64").header("cstdint").cuda("uint64_t", vectors!("ulonglong": 2)).ptx("u64").host("u64", "uint64_t", "<u8").tensor_map(4)
         .asm("unsigned long long", "l"),
-    row(UInt, 128, "uint128").cuda("unsigned __int128", &[])
+    row(UInt, 128, "uint128").header("cstdint").cuda("unsigned __int128", &[])
         .asm("unsigned __int128", "q"),
-    row(Float, 16, "float16").cuda("half", &[(2, "half2", Some("make_half2"))]).matrix("f16")
+    row(Float, 16, "float16").header("cuda_fp16.h").cuda("half", &[(2, "half2", Some("make_half2"))]).matrix("f16")
         .host("::tirx_rt::f16", "uint16_t", "<f2").tensor_map(6).largest(65504.0)
         .brief("half").carried("half", "h", "unsigned short").elsewhere(&["half", "fp16"]),
     row(Float, 32, "float32").cuda("float", vectors!("float": 2, 3, 4)).matrix("f32")
@@ -237,32 +248,58 @@ pub static ELEMENT_TYPES: &[ElementType] = &[
     row(Float, 64, "float64").cuda("double", vectors!("double": 2)).matrix("f64")
         .host("f64", "double", "<f8").tensor_map(8).largest(f64::MAX)
         .brief("double").asm("double", "d").elsewhere(&["double", "fp64"]),
-    row(BFloat, 16, "bfloat16").cuda("nv_bfloat16", &[(2, "nv_bfloat162", Some("make_bfloat162"))]).matrix("bf16")
+    row(BFloat, 16, "bfloat16").header("cuda_bf16.h").cuda("nv_bfloat16", &[(2, "nv_bfloat162", Some("make_bfloat162"))]).matrix("bf16")
         .host("::tirx_rt::bf16", "uint16_t", "<u2").tensor_map(9).largest(3.389_531_389_251_535_5e38)
         .brief("bfloat16").carried("nv_bfloat16", "h", "unsigned short").elsewhere(&["bf16"]),
     row(Float8_e3m4, 8, "float8_e3m4").largest(31.0).format(format(3, 4, 3, Ieee)),
     row(Float8_e4m3, 8, "float8_e4m3").largest(448.0).format(format(4, 3, 7, Ieee)),
     row(Float8_e4m3b11fnuz, 8, "float8_e4m3b11fnuz").largest(30.0).format(format(4, 3, 11, Fnuz)),
-    row(Float8_e4m3fn, 8, "float8_e4m3fn").cuda("__nv_fp8_e4m3", packed!("__nv_fp8x2_e4m3", "__nv_fp8x4_e4m3"))
+    row(Float8_e4m3fn, 8, "float8_e4m3fn").header("cuda_fp8.h").cuda("__nv_fp8_e4m3", packed!("__nv_fp8x2_e4m3", "__nv_fp8x4_e4m3"))
         .matrix("e4m3").tensor_map(0).largest(448.0).format(format(4, 3, 7, Fn))
         .elsewhere(&["e4m3", "fp8", "fp8_e4m3", "fp8e4m3"]),
     row(Float8_e4m3fnuz, 8, "float8_e4m3fnuz").matrix("e4m3").largest(448.0).format(format(4, 3, 8, Fnuz)),
-    row(Float8_e5m2, 8, "float8_e5m2").cuda("__nv_fp8_e5m2", packed!("__nv_fp8x2_e5m2", "__nv_fp8x4_e5m2"))
+    row(Float8_e5m2, 8, "float8_e5m2").header("cuda_fp8.h").cuda("__nv_fp8_e5m2", packed!("__nv_fp8x2_e5m2", "__nv_fp8x4_e5m2"))
         .matrix("e5m2").tensor_map(0).largest(57344.0).format(format(5, 2, 15, Ieee))
         .elsewhere(&["e5m2", "fp8_e5m2", "fp8e5m2"]),
     row(Float8_e5m2fnuz, 8, "float8_e5m2fnuz").largest(57344.0).format(format(5, 2, 16, Fnuz)),
-    row(Float8_e8m0fnu, 8, "float8_e8m0fnu").cuda("__nv_fp8_e8m0", &[])
+    row(Float8_e8m0fnu, 8, "float8_e8m0fnu").header("cuda_fp8.h").cuda("__nv_fp8_e8m0", &[])
         .matrix("ue8m0").tensor_map(0).largest(3.402_823_669_209_385e38).format(format(8, 0, 127, PowerOfTwo))
         .elsewhere(&["ue8m0"]),
-    row(Float6_e2m3fn, 6, "float6_e2m3fn").cuda("__nv_fp6_e2m3", packed!("__nv_fp6x2_e2m3", "__nv_fp6x4_e2m3"))
+    row(Float6_e2m3fn, 6, "float6_e2m3fn").header("cuda_fp6.h").cuda("__nv_fp6_e2m3", packed!("__nv_fp6x2_e2m3", "__nv_fp6x4_e2m3"))
         .matrix("e2m3").largest(7.5).format(format(2, 3, 1, Finite)),
-    row(Float6_e3m2fn, 6, "float6_e3m2fn").cuda("__nv_fp6_e3m2", packed!("__nv_fp6x2_e3m2", "__nv_fp6x4_e3m2"))
+    row(Float6_e3m2fn, 6, "float6_e3m2fn").header("cuda_fp6.h").cuda("__nv_fp6_e3m2", packed!("__nv_fp6x2_e3m2", "__nv_fp6x4_e3m2"))
         .matrix("e3m2").largest(28.0).format(format(3, 2, 3, Finite)),
-    row(Float4_e2m1fn, 4, "float4_e2m1fn").cuda("__nv_fp4_e2m1", packed!("__nv_fp4x2_e2m1", "__nv_fp4x4_e2m1"))
+    row(Float4_e2m1fn, 4, "float4_e2m1fn").header("cuda_fp4.h").cuda("__nv_fp4_e2m1", packed!("__nv_fp4x2_e2m1", "__nv_fp4x4_e2m1"))
         .matrix("e2m1").tensor_map(14).largest(6.0).format(format(2, 1, 1, Finite))
         .elsewhere(&["fp4", "e2m1", "fp4_e2m1"]),
     row(Handle, 64, "handle").cuda("void*", &[]).address("u64", "void*"),
 ];
+
+impl Minifloat {
+    /// The format of a type code; `None` for formats of 16 bits and more, and for what is no float.
+    pub fn of(code: TypeCode) -> Option<Minifloat> {
+        ELEMENT_TYPES.iter().find(|row| row.code == code)?.format
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_void() {
+            return f.write_str("void");
+        }
+        match self.code {
+            TypeCode::Int => write!(f, "int{}", self.bits)?,
+            TypeCode::UInt => write!(f, "uint{}", self.bits)?,
+            TypeCode::Float => write!(f, "float{}", self.bits)?,
+            TypeCode::Handle => f.write_str("handle")?,
+            _ => f.write_str(ElementType::of(*self).map_or("?", |row| row.name))?,
+        }
+        if self.lanes > 1 {
+            write!(f, "x{}", self.lanes)?;
+        }
+        Ok(())
+    }
+}
 
 impl std::str::FromStr for DType {
     type Err = UnknownDType;

@@ -1,7 +1,5 @@
 //! What values do floats of 4, 6 and 8 bits have, and how is a value rounded to one?
 
-use crate::{ELEMENT_TYPES, TypeCode};
-
 /// A small float format: sign, `exponent` bits, `mantissa` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Minifloat {
@@ -36,15 +34,14 @@ impl Minifloat {
         }
     }
 
-    /// The format of a type code; `None` for formats of 16 bits and more, and for what is no float.
-    pub fn of(code: TypeCode) -> Option<Minifloat> {
-        ELEMENT_TYPES.iter().find(|row| row.code == code)?.format
+    /// Whether it has negative values.
+    pub fn is_signed(self) -> bool {
+        self.style != MiniStyle::PowerOfTwo
     }
 
     /// Width of a code in bits.
     pub fn bits(self) -> u32 {
-        let sign = self.style != MiniStyle::PowerOfTwo;
-        u32::from(self.exponent + self.mantissa) + u32::from(sign)
+        u32::from(self.exponent + self.mantissa) + u32::from(self.is_signed())
     }
 
     fn sign_bit(self) -> u32 {

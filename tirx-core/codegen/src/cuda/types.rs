@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::helpers::{Header, Helper, Needs};
-use crate::ir::{DType, ElementType, TypeCode};
+use crate::ir::{DType, ElementType};
 
 /// The C++ type of one element; `None` where CUDA has none.
 pub(super) fn element(dtype: DType) -> Option<&'static str> {
@@ -12,15 +12,7 @@ pub(super) fn element(dtype: DType) -> Option<&'static str> {
 
 /// The header that declares an element type.
 pub(super) fn header(dtype: DType) -> Option<Header> {
-    match dtype.code {
-        TypeCode::Int | TypeCode::UInt if dtype.bits != 32 => Some(Header::Cstdint),
-        TypeCode::Float if dtype.bits == 16 => Some(Header::Fp16),
-        TypeCode::BFloat => Some(Header::Bf16),
-        _ if dtype.is_float8() => Some(Header::Fp8),
-        _ if dtype.is_float6() => Some(Header::Fp6),
-        _ if dtype.is_float4() => Some(Header::Fp4),
-        _ => None,
-    }
+    Header::named(ElementType::of(dtype)?.cuda_header?)
 }
 
 /// How a vector type is constructed and accessed.

@@ -22,7 +22,7 @@ pub use names::{is_keyword, snake_case};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::abi::{self, Function, FunctionParam, Param, ParamKind, Signature};
-use crate::ir::{DType, ElementType, IRModule, PrimFunc, TypeCode};
+use crate::ir::{DType, ElementType, IRModule, PrimFunc};
 use crate::source::Span;
 
 /// The Rust type of a parameter: `&impl ::tirx_rt::AsTensor<f32>`, `i32`.
@@ -140,9 +140,9 @@ pub fn rust_scalar(dtype: DType) -> Option<&'static str> {
 /// of float4 vectors unsigned integers as wide as the vector. Two scalars of `float4_e2m1fn` share a byte; their
 /// tensors have the kernel's shape all the same.
 pub fn rust_element(dtype: DType) -> Option<&'static str> {
-    match dtype.code {
-        TypeCode::Handle => None,
-        TypeCode::Float4_e2m1fn => match dtype.lanes {
+    match dtype {
+        _ if dtype.is_handle() => None,
+        _ if dtype.is_float4() => match dtype.lanes {
             1 => Some("::tirx_rt::Float4E2m1"),
             2 => Some("u8"),
             4 => Some("u16"),

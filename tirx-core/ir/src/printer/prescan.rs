@@ -65,7 +65,8 @@ impl Prescan {
             && buffer.strides.is_empty()
             && buffer.elem_offset.is_none()
             && buffer.allocated_addr.is_empty()
-            && buffer.dtype.code != crate::ir::TypeCode::Handle
+            && !buffer.dtype.is_handle()
+            && !buffer.dtype.is_void()
             && buffer
                 .layout
                 .as_ref()

@@ -2,7 +2,7 @@
 
 use super::Operand;
 use crate::diagnostic::{Diagnostic, Result, error};
-use crate::ir::{DType, ElementType, Expr, ExprKind, TypeCode};
+use crate::ir::{DType, ElementType, Expr, ExprKind, Minifloat};
 use crate::source::Span;
 
 /// A number as an expression of its default dtype: `int32` (`int64` where it does not fit), `float32`, `bool`.
@@ -64,9 +64,9 @@ pub fn float_constant(dtype: DType, value: f64, span: Span) -> Result<Expr> {
 
 /// Whether a number just above the largest value is that value written with fewer digits.
 fn rounds_to_finite(dtype: DType, value: f64) -> bool {
-    match dtype.code {
-        TypeCode::Float if dtype.bits == 32 => (value as f32).is_finite(),
-        TypeCode::BFloat => tirx_dtype::bf16::from_f64(value).is_finite(),
+    match dtype.element() {
+        DType::FLOAT32 => (value as f32).is_finite(),
+        DType::BFLOAT16 => tirx_dtype::bf16::from_f64(value).is_finite(),
         _ => false,
     }
 }
@@ -84,11 +84,10 @@ pub fn max_value(dtype: DType, span: Span) -> Result<Expr> {
 /// `T.min_value(dtype)`: the smallest (finite) value.
 pub fn min_value(dtype: DType, span: Span) -> Result<Expr> {
     let lowest = |m: f64| {
-        // e8m0 has no sign.
-        if dtype.code == TypeCode::Float8_e8m0fnu {
-            0.0
-        } else {
-            -m
+        let format = ElementType::of(dtype).and_then(|row| row.format);
+        match format.is_none_or(Minifloat::is_signed) {
+            true => -m,
+            false => 0.0,
         }
     };
     extreme("T.min_value", dtype, span, DType::min_int, lowest)
