@@ -67,16 +67,6 @@ const ACCEPTED: &[(&str, &[&str], &str)] = &[
         "the analyzer asks each analysis, and each asks the analyzer about parts of an expression",
     ),
     (
-        "tirx-arith",
-        &["overflow", "pattern", "rewrite", "rule_text", "rules"],
-        "a rule is a pattern with conditions that rewrite and bound what it has matched",
-    ),
-    (
-        "tirx-dtype",
-        &["dtype", "element", "minifloat"],
-        "the row of an element type has its format, and the names and formats of dtypes are looked up there",
-    ),
-    (
         "tirx-ir",
         &[
             "buffer", "expr", "fold", "func", "intrin", "layout", "mutate", "stmt", "tile", "var",

@@ -11,7 +11,8 @@
 
 use super::const_int_bound::ConstIntBound;
 use super::modular_set::{ModularSet, gcd};
-use super::rewrite::{Mode, is_index};
+use super::overflow::is_index;
+use super::rewrite::Mode;
 use super::sum::{INFINITE, LARGEST, Sum, Term, sum_as_written, sum_of};
 use super::{Analyzer, fold};
 use crate::intrin::Op;

@@ -1,6 +1,7 @@
 //! Comparisons, minima and quotients that bounds, modular sets and constraints decide.
 
-use super::rewrite::{Mode, is_index};
+use super::overflow::is_index;
+use super::rewrite::Mode;
 use super::rules::INDEX_RULES;
 use super::sum::Sum;
 use super::{Analyzer, fold};

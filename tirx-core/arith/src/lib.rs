@@ -6,7 +6,7 @@
 //! | [`const_int_bound`](ConstIntBound) | between which two numbers does it lie? |
 //! | [`modular_set`](ModularSet) | of which form `coeff * k + base` is it? |
 //! | `canonical`, `sum` | a sum of terms `(x % upper) // lower * scale`: equal index expressions look equal |
-//! | `rewrite`, `rules`, `pattern`, `rule_text` | one node: the rules of a table |
+//! | `rewrite`, `rules`, `rule_set`, `pattern`, `rule_text` | one node: the rules of a table |
 //! | `overflow` | does a rewriting keep signed arithmetic within its dtype? |
 //! | `compare`, `vector` | comparisons and divisions by bounds and constraints; ramps and broadcasts |
 //! | [`analyzer`](Analyzer) | what is known here, and the questions a pass asks |
@@ -33,6 +33,7 @@ mod modular_set;
 mod overflow;
 mod pattern;
 mod rewrite;
+mod rule_set;
 mod rule_text;
 mod rules;
 mod sum;

@@ -7,7 +7,6 @@
 
 use super::const_int_bound::ConstIntBound;
 use super::pattern::{Match, Pattern};
-use super::rewrite::is_index;
 use super::sum::{Sum, Term};
 use super::{Analyzer, fold};
 use crate::intrin::Op;
@@ -16,6 +15,11 @@ use crate::ir::{BinOp, DType, Expr, ExprKind};
 /// Whether the operator's result may leave the dtype of its operands.
 pub(super) fn may_overflow(op: BinOp) -> bool {
     matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul)
+}
+
+/// A signed scalar of an index dtype: its arithmetic is assumed not to overflow.
+pub(super) fn is_index(dtype: DType) -> bool {
+    dtype.is_int() && dtype.is_scalar() && matches!(dtype.bits, 32 | 64)
 }
 
 impl Analyzer {

@@ -12,10 +12,12 @@
 
 use super::analyzer::{has_effect, is_pure_and_memory_free};
 use super::const_int_bound::ConstIntBound;
+use super::overflow::is_index;
 use super::pattern::{Match, Pattern, Rule};
 use super::rules::LOGIC_RULES;
 use super::{Analyzer, fold};
 use crate::intrin::Op;
+use crate::ir::at;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
 /// Deepest nesting of rules applied to the result of a rule.
@@ -29,11 +31,6 @@ const SMALL: u32 = 16;
 pub(super) enum Mode {
     Rewrite,
     Canonical,
-}
-
-/// A signed scalar of an index dtype: its arithmetic is assumed not to overflow.
-pub(super) fn is_index(dtype: DType) -> bool {
-    dtype.is_int() && dtype.is_scalar() && matches!(dtype.bits, 32 | 64)
 }
 
 impl Analyzer {
@@ -215,9 +212,9 @@ impl Analyzer {
     }
 
     fn visit_call(&mut self, op: Op, args: &[Expr], expr: &Expr, mode: Mode) -> Expr {
-        if op == Op::IfThenElse
-            && let [c, t, f] = args
-        {
+        if op == Op::IfThenElse {
+            let c = &args[at!(IfThenElse.cond)];
+            let (t, f) = (&args[at!(IfThenElse.t)], &args[at!(IfThenElse.f)]);
             let c2 = self.visit(c, mode);
             match c2.as_int() {
                 Some(0) => return self.visit(f, mode),
@@ -396,7 +393,7 @@ impl Analyzer {
 
     pub(super) fn try_rules(
         &mut self,
-        rules: &'static super::pattern::RuleSet,
+        rules: &'static super::rule_set::RuleSet,
         op: BinOp,
         a: &Expr,
         b: &Expr,
@@ -535,11 +532,13 @@ pub(super) fn plain_negation(condition: &Expr) -> Expr {
 /// Calls on constants.
 fn fold_call(op: Op, args: &[Expr], dtype: DType) -> Option<Expr> {
     if op == Op::Likely {
-        return args.first().filter(|a| a.as_int().is_some()).cloned();
+        let condition = &args[at!(Likely.cond)];
+        return condition.as_int().is_some().then(|| condition.clone());
     }
     if !dtype.is_integer() || !dtype.is_scalar() {
         return None;
     }
+    // The operations that follow have two operands, an infix operator's.
     let [a, b] = args else { return None };
     let (x, y) = (a.as_int(), b.as_int());
     if let (Some(x), Some(y)) = (x, y) {

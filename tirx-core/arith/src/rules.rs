@@ -7,7 +7,7 @@
 
 use std::sync::LazyLock;
 
-use super::pattern::{RuleSet, Texts};
+use super::rule_set::{RuleSet, Texts};
 
 pub(super) static INDEX_RULES: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::read(INDEX));
 pub(super) static LOGIC_RULES: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::read(LOGIC));
@@ -383,7 +383,7 @@ mod tests {
     #[test]
     fn every_row_parses() {
         for row in INDEX.iter().chain(LOGIC).chain(VECTOR) {
-            assert!(super::super::pattern::parses(row), "{row:?}");
+            assert!(super::super::rule_set::parses(row), "{row:?}");
         }
     }
 }

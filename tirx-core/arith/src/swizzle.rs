@@ -6,7 +6,8 @@
 //! `atom = 3` it is `64 * thread + 8192 + ((3 ^ (thread & 7)) << 3)`, whose exclusive-or is the same for many places.
 
 use super::Analyzer;
-use super::rewrite::{Mode, is_index};
+use super::overflow::is_index;
+use super::rewrite::Mode;
 use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
