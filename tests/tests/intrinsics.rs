@@ -7,6 +7,8 @@
 mod calls;
 #[path = "intrinsics/conversions.rs"]
 mod conversions;
+#[path = "intrinsics/read_by_name.rs"]
+mod read_by_name;
 
 use std::collections::BTreeMap;
 

@@ -9,6 +9,7 @@ use super::memo::Memo;
 use super::sum::Sum;
 use super::{ConstIntBound, ModularSet, fold};
 use crate::intrin::Op;
+use crate::ir::at;
 use crate::ir::{BinOp, DType, Expr, ExprKind, Mutator, Var};
 
 /// Knows facts about variables and answers questions about integer expressions.
@@ -265,7 +266,7 @@ impl Analyzer {
             ExprKind::Call {
                 op: Op::BitwiseAnd,
                 args,
-            } if args.len() == 2 => Some((&args[0], &args[1])),
+            } => Some((&args[at!(BitwiseAnd.x)], &args[at!(BitwiseAnd.y)])),
             _ => condition.as_binary(BinOp::And),
         };
         if let Some((a, b)) = both {

@@ -6,6 +6,7 @@
 use crate::arith::Analyzer;
 use crate::arith::fold::{floor_div, floor_mod};
 use crate::intrin::Op;
+use crate::ir::at;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
 /// Larger than any integer of any dtype.
@@ -229,12 +230,13 @@ impl Analyzer {
     fn bound_of_call(&self, op: Op, args: &[Expr], range: ConstIntBound) -> ConstIntBound {
         let arg = |i: usize| args.get(i).map_or(range, |a| self.const_int_bound(a));
         match op {
-            Op::IfThenElse if args.len() == 3 => arg(1).union(arg(2)),
-            Op::Likely => arg(0),
+            Op::IfThenElse => arg(at!(IfThenElse.t)).union(arg(at!(IfThenElse.f))),
+            Op::Likely => arg(at!(Likely.cond)),
             Op::ShiftRight => {
                 // Shifts outside the width have no meaning in C++.
-                let by = arg(1).intersect(ConstIntBound::new(0, i128::from(args[0].dtype.bits) - 1));
-                arg(0).corners(by, |a, b| {
+                let bits = args[at!(ShiftRight.x)].dtype.bits;
+                let by = arg(at!(ShiftRight.y)).intersect(ConstIntBound::new(0, i128::from(bits) - 1));
+                arg(at!(ShiftRight.x)).corners(by, |a, b| {
                     if a.abs() >= INFINITE {
                         a
                     } else {
@@ -243,14 +245,14 @@ impl Analyzer {
                 })
             }
             Op::ShiftLeft => {
-                let (x, by) = (arg(0), arg(1));
+                let (x, by) = (arg(at!(ShiftLeft.x)), arg(at!(ShiftLeft.y)));
                 if by.min < 0 || by.max > 63 {
                     return range;
                 }
                 x.corners(by, |a, b| a.saturating_mul(1 << b))
             }
             Op::BitwiseAnd => {
-                let (x, y) = (arg(0), arg(1));
+                let (x, y) = (arg(at!(BitwiseAnd.x)), arg(at!(BitwiseAnd.y)));
                 match (x.min >= 0, y.min >= 0) {
                     (true, true) => ConstIntBound::new(0, x.max.min(y.max)),
                     (true, false) => ConstIntBound::new(0, x.max),
@@ -259,7 +261,8 @@ impl Analyzer {
                 }
             }
             Op::BitwiseOr | Op::BitwiseXor => {
-                let (x, y) = (arg(0), arg(1));
+                let x = arg(at!(BitwiseOr | BitwiseXor.x));
+                let y = arg(at!(BitwiseOr | BitwiseXor.y));
                 let or = op == Op::BitwiseOr;
                 let most = match x.max >= INFINITE || y.max >= INFINITE {
                     true => range.max,
@@ -284,17 +287,14 @@ impl Analyzer {
             }
             // The opposite and one less, whether or not the dtype has a sign.
             Op::BitwiseNot => {
-                let x = arg(0);
+                let x = arg(at!(BitwiseNot.x));
                 let all = range.min + range.max;
                 match x.is_within(range) {
                     true => ConstIntBound::new(all - x.max, all - x.min),
                     false => range,
                 }
             }
-            Op::Popcount | Op::Clz => {
-                let bits = args.first().map_or(64, |a| a.dtype.bits) as i128;
-                ConstIntBound::new(0, bits)
-            }
+            Op::Popcount | Op::Clz => ConstIntBound::new(0, args[at!(Popcount | Clz.x)].dtype.bits.into()),
             // A shuffle gives another lane's value: bounds that hold for every thread apply to it. Bounds that hold
             // only under the current condition do not, but constraints bound variables for the threads that satisfy
             // them.

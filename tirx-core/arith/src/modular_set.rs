@@ -4,6 +4,7 @@ use crate::arith::Analyzer;
 use crate::arith::const_int_bound::WORTH_REMEMBERING;
 use crate::arith::fold::floor_mod;
 use crate::intrin::Op;
+use crate::ir::at;
 use crate::ir::{BinOp, Expr, ExprKind};
 
 /// All values `coeff * k + base` for whole `k`. `coeff` is zero for a constant; else `0 <= base < coeff`.
@@ -134,31 +135,39 @@ impl Analyzer {
             ExprKind::Call {
                 op: Op::IfThenElse,
                 args,
-            } if args.len() == 3 => self.modular_set(&args[1]).union(self.modular_set(&args[2])),
+            } => {
+                let otherwise = self.modular_set(&args[at!(IfThenElse.f)]);
+                self.modular_set(&args[at!(IfThenElse.t)]).union(otherwise)
+            }
             ExprKind::Call {
                 op: Op::ShiftRight,
                 args,
-            } if args.len() == 2 && !wraps => match args[1].as_int() {
+            } if !wraps => match args[at!(ShiftRight.y)].as_int() {
                 Some(by @ 0..=62) => {
-                    divide(self.modular_set(&args[0]), 1 << by).unwrap_or(ModularSet::EVERYTHING)
+                    let x = self.modular_set(&args[at!(ShiftRight.x)]);
+                    divide(x, 1 << by).unwrap_or(ModularSet::EVERYTHING)
                 }
                 _ => ModularSet::EVERYTHING,
             },
             ExprKind::Call {
                 op: Op::ShiftLeft,
                 args,
-            } if args.len() == 2 => match args[1].as_int() {
-                Some(by @ 0..=62) => limit(multiply(self.modular_set(&args[0]), ModularSet::new(0, 1 << by))),
+            } => match args[at!(ShiftLeft.y)].as_int() {
+                Some(by @ 0..=62) => {
+                    let x = self.modular_set(&args[at!(ShiftLeft.x)]);
+                    limit(multiply(x, ModularSet::new(0, 1 << by)))
+                }
                 _ => ModularSet::EVERYTHING,
             },
             ExprKind::Call {
                 op: Op::BitwiseAnd,
                 args,
-            } if args.len() == 2 => match args[1].as_int() {
+            } => match args[at!(BitwiseAnd.y)].as_int() {
                 // A mask makes the result a multiple of the power of two that its low zero bits give.
                 Some(mask) if mask > 0 => {
                     let low = 1i128 << mask.trailing_zeros();
-                    let (x, full) = (self.modular_set(&args[0]), 1i128 << (128 - mask.leading_zeros()));
+                    let x = self.modular_set(&args[at!(BitwiseAnd.x)]);
+                    let full = 1i128 << (128 - mask.leading_zeros());
                     if mask + 1 == full {
                         remainder(x, full)
                     } else {

@@ -5,6 +5,7 @@
 
 use crate::intrin::Op;
 use crate::ir::abi;
+use crate::ir::at;
 use crate::ir::{BinOp, Expr, ExprKind, Var, print_expr, substitute};
 
 /// See the [module](self).
@@ -59,22 +60,18 @@ impl Checked {
                 op: op @ (Op::ShiftRight | Op::ShiftLeft),
                 args,
             } => {
-                let [a, count] = &args[..] else {
-                    return None;
-                };
-                let count = count.as_int().filter(|count| (0..62).contains(count))?;
+                let count = args.get(at!(ShiftRight | ShiftLeft.y))?.as_int();
+                let count = count.filter(|count| (0..62).contains(count))?;
                 let name = if *op == Op::ShiftRight { "floor_div" } else { "mul" };
-                operation(name, at(a)?, Checked::Constant(1 << count))
+                let moved = at(&args[at!(ShiftRight | ShiftLeft.x)])?;
+                operation(name, moved, Checked::Constant(1 << count))
             }
             ExprKind::Call {
                 op: Op::IfThenElse,
                 args,
             } => {
-                let [condition, then, otherwise] = &args[..] else {
-                    return None;
-                };
-                let both = Box::new([at(then)?, at(otherwise)?]);
-                Some(Checked::Choice(condition.clone(), both))
+                let both = Box::new([at(&args[at!(IfThenElse.t)])?, at(&args[at!(IfThenElse.f)])?]);
+                Some(Checked::Choice(args[at!(IfThenElse.cond)].clone(), both))
             }
             // The uncast number is computed; the range check at the end covers the cast.
             ExprKind::Cast(inner) if inner.dtype.is_integer() && is_arithmetic(inner, bound) => at(inner),
@@ -159,7 +156,9 @@ pub(crate) fn is_arithmetic(expr: &Expr, bound: Bound<'_>) -> bool {
         ExprKind::Call {
             op: Op::IfThenElse,
             args,
-        } => args[1..].iter().any(|arg| is_arithmetic(arg, bound)),
+        } => args[at!(IfThenElse.t)..]
+            .iter()
+            .any(|arm| is_arithmetic(arm, bound)),
         ExprKind::Var(var) => bound(var).is_some_and(|value| is_arithmetic(&value, &|_| None)),
         _ => false,
     }

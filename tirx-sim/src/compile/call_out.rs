@@ -1,22 +1,21 @@
 //! Calls that leave the kernel: raw CUDA functions, `printf`, `print_buffer`.
 
-use tirx_ir::{DType, Expr};
+use tirx_ir::{DType, at};
 use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
+use super::call::Call;
 use super::registers::Val;
 use tirx_sim_machine::bytecode::{ExternCall, Inst, Print};
 use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
-    /// A call of a raw CUDA or C function: name[, source text], arguments, which are those from `first` on.
-    pub(super) fn call_out(&mut self, args: &[Expr], first: usize, dtype: DType) -> Result<Vec<Val>> {
-        let name = match args.first() {
-            Some(name) => self.text(name)?.to_string(),
-            None => return error(self.span, "a call of a function without a name"),
-        };
+    /// A call of a raw CUDA or C function.
+    pub(super) fn call_out(&mut self, call: &Call<'_>) -> Result<Vec<Val>> {
+        let dtype = call.dtype;
+        let name = self.text(self.argument(call, "func_name")?)?.to_string();
         let mut operands = Vec::new();
-        for arg in args.iter().skip(first) {
+        for arg in call.named.list("args") {
             if arg.as_str().is_some() {
                 continue;
             }
@@ -44,15 +43,12 @@ impl Compiler<'_> {
         Ok(result.map(|(kind, d)| Val::vector(kind, d)).into_iter().collect())
     }
 
-    pub(super) fn printf(&mut self, args: &[Expr]) -> Result<()> {
-        let Some(format) = args.first() else {
-            return error(self.span, "printf without a format");
-        };
+    pub(super) fn printf(&mut self, call: &Call<'_>) -> Result<()> {
         let mut print = Print {
-            format: self.text(format)?.to_string(),
+            format: self.text(&call.args[at!(CudaPrintf.fmt)])?.to_string(),
             args: Vec::new(),
         };
-        for arg in &args[1..] {
+        for arg in &call.args[at!(CudaPrintf.args)..] {
             if let Some(text) = arg.as_str() {
                 // A constant string replaces its `%s`.
                 print.format = print.format.replacen("%s", &text.replace('%', "%%"), 1);
@@ -73,9 +69,13 @@ impl Compiler<'_> {
         self.emit(Inst::Print { id });
     }
 
-    /// Arguments: data pointer, dtype, is-string, is-scalar, number of dimensions, extents.
-    pub(super) fn print_buffer(&mut self, args: &[Expr]) -> Result<()> {
-        let [data, dtype, _, is_scalar, _, shape @ ..] = args else {
+    pub(super) fn print_buffer(&mut self, call: &Call<'_>) -> Result<()> {
+        let (data, dtype) = (
+            &call.args[at!(PrintBuffer.buffer_var)],
+            &call.args[at!(PrintBuffer.dtype)],
+        );
+        // Is it a string? A scalar? The number of dimensions, and the extents.
+        let [_, is_scalar, _, shape @ ..] = call.named.list("rest") else {
             return error(
                 self.span,
                 "print_buffer takes a pointer, a dtype, two flags and a shape",

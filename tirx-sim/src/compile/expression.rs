@@ -107,7 +107,7 @@ impl Compiler<'_> {
             ExprKind::Select(c, t, f)
                 if c.dtype.is_scalar() && !(self.is_harmless(t) && self.is_harmless(f)) =>
             {
-                self.lazy_choice(&[c.clone(), t.clone(), f.clone()], e.dtype)
+                self.lazy_choice(c, t, f, e.dtype)
             }
             ExprKind::Select(c, t, f) => {
                 let c = self.values(c)?;
@@ -358,10 +358,7 @@ impl Compiler<'_> {
     }
 
     /// `if_then_else`: only the chosen value is evaluated.
-    pub(super) fn lazy_choice(&mut self, args: &[Expr], dtype: DType) -> Result<Vec<Val>> {
-        let [c, t, f] = args else {
-            return error(self.span, "if_then_else takes three arguments");
-        };
+    pub(super) fn lazy_choice(&mut self, c: &Expr, t: &Expr, f: &Expr, dtype: DType) -> Result<Vec<Val>> {
         self.count(1);
         let condition = self.condition(c)?;
         if let Some(known) = self.constant_of(condition) {

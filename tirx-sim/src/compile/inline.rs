@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 use tirx_ir::intrin::Op;
 use tirx_ir::{
-    BinOp, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var, Visitor,
+    BinOp, Buffer, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var, Visitor, at,
     substitute, substitute_stmt,
 };
 use tirx_source::diagnostic::{Diagnostic, Result};
@@ -41,8 +41,12 @@ struct Inline<'a> {
 
 impl Inline<'_> {
     fn callee(&mut self, call: &Expr) -> Option<(PrimFunc, Vec<Expr>)> {
-        let (name, args) = call.as_call(Op::CallFunction)?.split_first()?;
-        let name = name.as_str().unwrap_or_default();
+        let args = call.as_call(Op::CallFunction)?;
+        let name = args
+            .get(at!(CallFunction.func_name))?
+            .as_str()
+            .unwrap_or_default();
+        let args = &args[at!(CallFunction.args)..];
         match self.module.get(name) {
             Some(func) if func.params.len() == args.len() && self.depth < DEEPEST => {
                 let given = func.params.iter().zip(args);
@@ -68,7 +72,9 @@ impl Inline<'_> {
         let stmts = func.body.as_slice();
         let (last, before) = stmts.split_last()?;
         let result = match &last.kind {
-            StmtKind::Evaluate(e) => e.as_call(Op::Ret).and_then(|args| args.first()).cloned(),
+            StmtKind::Evaluate(e) => e
+                .as_call(Op::Ret)
+                .and_then(|args| args.get(at!(Ret.value)).cloned()),
             _ => None,
         };
         let mut names: Vec<(Var, Expr)> = func.params.iter().cloned().zip(args).collect();
@@ -195,7 +201,7 @@ impl Mutator for Leave {
         match &stmt.kind {
             StmtKind::Evaluate(e) => {
                 let given = match &e.kind {
-                    ExprKind::Call { op: Op::Ret, args } => args.first(),
+                    ExprKind::Call { op: Op::Ret, args } => args.get(at!(Ret.value)),
                     ExprKind::Call {
                         op: Op::ThreadReturn, ..
                     } => None,

@@ -1,7 +1,7 @@
 //! Packed values and PTX instructions, expressed by the IR's own expressions.
 
-use tirx_ir::intrin::Op;
-use tirx_ir::{BinOp, DType, Expr, TypeCode};
+use tirx_ir::intrin::{Op, Operands};
+use tirx_ir::{BinOp, DType, Expr, TypeCode, at};
 use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
@@ -50,68 +50,96 @@ fn pair(low: &Expr, high: &Expr) -> Expr {
 }
 
 pub(super) fn float2_of(args: &[Expr]) -> Expr {
-    reinterpret(DType::UINT64, pair(&args[0], &args[1]))
+    reinterpret(
+        DType::UINT64,
+        pair(&args[at!(CudaMakeFloat2.x)], &args[at!(CudaMakeFloat2.y)]),
+    )
 }
 
 /// One of the two floats of a pair: `Op::Vectorlow` or `Op::Vectorhigh`.
 pub(super) fn half_of_float2(args: &[Expr], which: Op) -> Expr {
-    Expr::call(which, DType::FLOAT32, vec![packed(&args[0], F32X2)])
+    Expr::call(
+        which,
+        DType::FLOAT32,
+        vec![packed(&args[at!(CudaFloat2X | CudaFloat2Y.packed)], F32X2)],
+    )
 }
 
 pub(super) fn on_float2(args: &[Expr], op: BinOp) -> Expr {
-    let result = Expr::binary(op, packed(&args[0], F32X2), packed(&args[1], F32X2));
+    let a = packed(&args[at!(CudaFadd2Rn | CudaFmul2Rn.a)], F32X2);
+    let b = packed(&args[at!(CudaFadd2Rn | CudaFmul2Rn.b)], F32X2);
+    let result = Expr::binary(op, a, b);
     reinterpret(DType::UINT64, result)
 }
 
 pub(super) fn bfloat2_of_two(args: &[Expr]) -> Expr {
-    reinterpret(DType::UINT32, pair(&args[0], &args[1]).cast(BF16X2))
+    let (v0, v1) = (
+        &args[at!(CudaFloat22bfloat162Rn.v0)],
+        &args[at!(CudaFloat22bfloat162Rn.v1)],
+    );
+    reinterpret(DType::UINT32, pair(v0, v1).cast(BF16X2))
 }
 
 pub(super) fn bfloat2_of_float2(args: &[Expr]) -> Expr {
-    reinterpret(DType::UINT32, packed(&args[0], F32X2).cast(BF16X2))
+    let pair = packed(&args[at!(CudaFloat22bfloat162RnFromFloat2.packed)], F32X2);
+    reinterpret(DType::UINT32, pair.cast(BF16X2))
 }
 
 pub(super) fn float2_of_bfloat2(args: &[Expr]) -> Expr {
-    reinterpret(DType::UINT64, packed(&args[0], BF16X2).cast(F32X2))
+    let pair = packed(&args[at!(CudaBfloat1622float2.packed)], BF16X2);
+    reinterpret(DType::UINT64, pair.cast(F32X2))
 }
 
 /// The least or the greatest of each of two.
 pub(super) fn picked_of_bfloat2(args: &[Expr], op: BinOp) -> Expr {
-    let picked = number_of(op, packed(&args[0], BF16X2), packed(&args[1], BF16X2));
+    let a = packed(&args[at!(CudaHmin2 | CudaHmax2.a)], BF16X2);
+    let b = packed(&args[at!(CudaHmin2 | CudaHmax2.b)], BF16X2);
+    let picked = number_of(op, a, b);
     reinterpret(DType::UINT32, picked)
 }
 
 pub(super) fn four_e4m3(args: &[Expr]) -> Expr {
-    let parts = vec![pair(&args[0], &args[1]), pair(&args[2], &args[3])];
+    let low = pair(
+        &args[at!(CudaFp8x4E4m3FromFloat4.x)],
+        &args[at!(CudaFp8x4E4m3FromFloat4.y)],
+    );
+    let high = pair(
+        &args[at!(CudaFp8x4E4m3FromFloat4.z)],
+        &args[at!(CudaFp8x4E4m3FromFloat4.w)],
+    );
+    let parts = vec![low, high];
     let all = combine(DType::FLOAT32.with_lanes(4), parts);
     reinterpret(DType::UINT32, all.cast(E4M3X4))
 }
 
 pub(super) fn exp2(args: &[Expr]) -> Expr {
-    Expr::call(Op::Exp2, DType::FLOAT32, vec![float(&args[0])])
+    Expr::call(Op::Exp2, DType::FLOAT32, vec![float(&args[at!(PtxExp2.x)])])
 }
 
 pub(super) fn reciprocal(args: &[Expr]) -> Expr {
-    Expr::binary(BinOp::Div, Expr::float(DType::FLOAT32, 1.0), float(&args[0]))
+    let x = float(&args[at!(PtxRcp.x)]);
+    Expr::binary(BinOp::Div, Expr::float(DType::FLOAT32, 1.0), x)
 }
 
 /// The least or the greatest of three.
 pub(super) fn picked_of_three(args: &[Expr], op: BinOp) -> Expr {
-    let two = number_of(op, float(&args[0]), float(&args[1]));
-    number_of(op, two, float(&args[2]))
+    let a = float(&args[at!(PtxReduce3MaxF32 | PtxReduce3MinF32.a)]);
+    let b = float(&args[at!(PtxReduce3MaxF32 | PtxReduce3MinF32.b)]);
+    let c = float(&args[at!(PtxReduce3MaxF32 | PtxReduce3MinF32.c)]);
+    number_of(op, number_of(op, a, b), c)
 }
 
 /// A float plus the bfloat16 of some bits.
 pub(super) fn plus_bfloat16(args: &[Expr]) -> Expr {
-    let bits = args[1].clone().cast(DType::UINT16);
-    float(&args[0]) + reinterpret(DType::BFLOAT16, bits).cast(DType::FLOAT32)
+    let bits = args[at!(PtxAddRnF32Bf16.x)].clone().cast(DType::UINT16);
+    float(&args[at!(PtxAddRnF32Bf16.acc)]) + reinterpret(DType::BFLOAT16, bits).cast(DType::FLOAT32)
 }
 
 /// `max.f32`, with `.NaN` or without.
 pub(super) fn maximum(args: &[Expr]) -> Expr {
-    let (a, b) = (float(&args[0]), float(&args[1]));
+    let (a, b) = (float(&args[at!(PtxMaxF32.a)]), float(&args[at!(PtxMaxF32.b)]));
     let number = number_of(BinOp::Max, a.clone(), b.clone());
-    if args[3].is_int(0) {
+    if args[at!(PtxMaxF32.nan)].is_int(0) {
         return number;
     }
     let is_nan = |e: &Expr| Expr::call(Op::Isnan, DType::BOOL, vec![e.clone()]);
@@ -124,18 +152,19 @@ fn word_of(op: Op, args: Vec<Expr>) -> Expr {
 
 /// `lop3`: the sum of the products for which the table has a one.
 pub(super) fn logic_of_three(args: &[Expr]) -> Expr {
-    let word = |at: usize, set: bool| {
-        let word = args[at].clone().cast(DType::UINT32);
+    let words = [at!(PtxLop3B32.a), at!(PtxLop3B32.b), at!(PtxLop3B32.c)];
+    let word = |which: usize, set: bool| {
+        let word = args[words[which]].clone().cast(DType::UINT32);
         if set {
             word
         } else {
             word_of(Op::BitwiseNot, vec![word])
         }
     };
-    let lut = args[3].as_int().unwrap_or_default();
+    let lut = args[at!(PtxLop3B32.lut)].as_int().unwrap_or_default();
     let rows = (0..8).filter(|row| lut >> row & 1 == 1);
     rows.fold(Expr::constant(DType::UINT32, 0), |sum, row| {
-        let [a, b, c] = [0, 1, 2].map(|at| word(at, row >> (2 - at) & 1 == 1));
+        let [a, b, c] = [0, 1, 2].map(|which| word(which, row >> (2 - which) & 1 == 1));
         let product = word_of(Op::BitwiseAnd, vec![word_of(Op::BitwiseAnd, vec![a, b]), c]);
         word_of(Op::BitwiseOr, vec![sum, product])
     })
@@ -143,8 +172,15 @@ pub(super) fn logic_of_three(args: &[Expr]) -> Expr {
 
 /// Eight floats of four bits: a byte for each pair, the first pair in the lowest one. PTX takes the upper half of a byte first.
 pub(super) fn eight_in_a_word(args: &[Expr]) -> Expr {
-    let bytes = (0..4).map(|i| {
-        let pair = [float(&args[2 * i + 1]), float(&args[2 * i])];
+    // Each byte's upper and lower half.
+    const BYTES: [[usize; 2]; 4] = [
+        [at!(CudaCvtE2m1x8F32.x1), at!(CudaCvtE2m1x8F32.x0)],
+        [at!(CudaCvtE2m1x8F32.x3), at!(CudaCvtE2m1x8F32.x2)],
+        [at!(CudaCvtE2m1x8F32.x5), at!(CudaCvtE2m1x8F32.x4)],
+        [at!(CudaCvtE2m1x8F32.x7), at!(CudaCvtE2m1x8F32.x6)],
+    ];
+    let bytes = BYTES.iter().enumerate().map(|(i, byte)| {
+        let pair = byte.map(|half| float(&args[half]));
         let byte = Op::PtxCvt
             .call()
             .list("values", pair)
@@ -181,12 +217,12 @@ fn elected() -> Expr {
 
 impl Compiler<'_> {
     /// `fns`: the number of the n-th set bit of a word from a base on (backwards for n < 0; the base itself for 0), all ones where
-    /// there is none. Arguments: word, base, n.
+    /// there is none.
     pub(super) fn nth_set(&mut self, args: &[Expr]) -> Result<Vec<Val>> {
         let word = |value: i128| Expr::constant(DType::UINT32, value);
         let binary = Expr::binary;
-        let base = args[1].clone().cast(DType::UINT32);
-        let n = args[2].clone().cast(DType::INT32);
+        let base = args[at!(PtxFnsB32.base)].clone().cast(DType::UINT32);
+        let n = args[at!(PtxFnsB32.offset)].clone().cast(DType::INT32);
         let (forward, backward) = (
             binary(BinOp::Gt, n.clone(), Expr::int32(0)),
             binary(BinOp::Lt, n.clone(), Expr::int32(0)),
@@ -196,7 +232,8 @@ impl Compiler<'_> {
         let distance = binary(BinOp::Sub, word(31), base);
         let down = word_of(Op::ShiftRight, vec![word(u32::MAX.into()), distance]);
         let range = Expr::select(forward, up, Expr::select(backward.clone(), down, alone));
-        let range = word_of(Op::BitwiseAnd, vec![args[0].clone().cast(DType::UINT32), range]);
+        let mask = args[at!(PtxFnsB32.mask)].clone().cast(DType::UINT32);
+        let range = word_of(Op::BitwiseAnd, vec![mask, range]);
         let range = self.values(&range)?;
         let range = self.known(DType::UINT32, range);
         let count = Expr::select(backward.clone(), binary(BinOp::Sub, Expr::int32(0), n.clone()), n);
@@ -230,7 +267,7 @@ impl Compiler<'_> {
         operation: Operation,
         dtype: DType,
     ) -> Result<Vec<Val>> {
-        let (destination, values) = self.arithmetic(operation, dtype, call.args)?;
+        let (destination, values) = self.arithmetic(operation, dtype, &call.named)?;
         if !call.dtype.is_void() {
             return Ok(values);
         }
@@ -248,35 +285,22 @@ impl Compiler<'_> {
         &mut self,
         operation: Operation,
         dtype: DType,
-        args: &[Expr],
+        call: &Operands<'_>,
     ) -> Result<(Option<Expr>, Vec<Val>)> {
-        let operands = match operation {
-            Operation::Fma => 3,
-            Operation::Add | Operation::Sub | Operation::Mul | Operation::Div => 2,
-            Operation::Sqrt => 1,
-        };
-        let Some(at) = args.iter().position(|a| a.as_str().is_some()) else {
-            return error(self.span, "the rounding of an instruction is a string");
-        };
-        let (destination, values) = match at.checked_sub(operands) {
-            Some(0) => (None, &args[..at]),
-            Some(1) => (Some(args[0].clone()), &args[1..at]),
-            _ => return error(self.span, "an instruction with too few operands"),
-        };
-        let value = |i: usize| reinterpret(dtype, values[i].clone());
-        let flag = |at: usize| args.get(at).is_some_and(|flag| !flag.is_int(0));
-        let rounding = args[at].as_str().unwrap_or_default();
-        let plain = matches!(rounding, "" | "rn") && !flag(at + 1);
+        let operands: Vec<&Expr> = ["a", "b", "c"].iter().filter_map(|name| call.get(name)).collect();
+        let destination = call.get("d_addr").cloned();
+        let value = |i: usize| reinterpret(dtype, operands[i].clone());
+        let (rounding, ftz, sat) = (call.text("rounding"), call.flag("ftz"), call.flag("sat"));
+        let plain = matches!(rounding, "" | "rn") && !ftz;
         if !plain {
             let rounded = Rounded {
                 operation,
                 double: dtype == DType::FLOAT64,
                 rounding: self.rounding(rounding)?,
-                ftz: flag(at + 1),
-                // Packed forms have no such flag: the next argument is `dps`.
-                sat: dtype != F32X2 && flag(at + 2),
+                ftz,
+                sat,
             };
-            let values = self.rounded_lanes(rounded, (0..operands).map(value), dtype)?;
+            let values = self.rounded_lanes(rounded, (0..operands.len()).map(value), dtype)?;
             return Ok((destination, values));
         }
         let result = match operation {
@@ -289,7 +313,7 @@ impl Compiler<'_> {
         };
         let result = if dtype == F32X2 {
             reinterpret(DType::UINT64, result)
-        } else if flag(at + 2) {
+        } else if sat {
             // To [0, 1], NaN to 0.
             let floor = number_of(BinOp::Max, result, Expr::float(DType::FLOAT32, 0.0));
             Expr::binary(BinOp::Min, floor, Expr::float(DType::FLOAT32, 1.0))

@@ -1,7 +1,7 @@
 //! Intrinsics that are arithmetic alone.
 
 use tirx_ir::intrin::Op;
-use tirx_ir::{BinOp, DType, Expr};
+use tirx_ir::{BinOp, DType, Expr, at};
 use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
@@ -23,7 +23,7 @@ impl Compiler<'_> {
     }
 
     pub(super) fn unary(&mut self, call: &Call<'_>, un: Un) -> Result<Vec<Val>> {
-        self.lanewise(&[&call.args[0]], call.dtype.lanes, |c, v| c.math(un, v[0]))
+        self.each_lane(call, |c, v| c.math(un, v[0]))
     }
 
     pub(super) fn function_of_two(&mut self, call: &Call<'_>, bin: Bin) -> Result<Vec<Val>> {
@@ -142,16 +142,14 @@ impl Compiler<'_> {
         self.bin(op, kind, Kind::Bool, magnitude, infinity)
     }
 
-    /// `(x * y + (1 << (q - s - 1))) >> (q - s)`, TVM's fixed-point product: arguments x, y, q, s.
-    pub(super) fn q_multiply_shift(&mut self, args: &[Expr]) -> Result<Val> {
-        let mut v = Vec::new();
-        for arg in args {
-            let value = self.value(arg)?;
-            v.push(self.convert(value, Kind::I64)?);
-        }
-        let [x, y, q, s] = v[..] else {
-            return error(self.span, "q_multiply_shift takes four arguments");
+    /// `(x * y + (1 << (q - s - 1))) >> (q - s)`, TVM's fixed-point product.
+    pub(super) fn q_multiply_shift(&mut self, call: &Call<'_>) -> Result<Val> {
+        let mut wide = |at: usize| -> Result<Val> {
+            let value = self.value(&call.args[at])?;
+            self.convert(value, Kind::I64)
         };
+        let (x, y) = (wide(at!(QMultiplyShift.x))?, wide(at!(QMultiplyShift.y))?);
+        let (q, s) = (wide(at!(QMultiplyShift.q))?, wide(at!(QMultiplyShift.s))?);
         self.count(5);
         let total = self.binary(BinOp::Sub, q, s)?;
         let one = self.integer(Kind::I64, 1)?;

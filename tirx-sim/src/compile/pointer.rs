@@ -4,7 +4,7 @@
 //! access is still checked against its own array.
 
 use tirx_ir::intrin::Op;
-use tirx_ir::{DType, Expr, ExprKind};
+use tirx_ir::{DType, Expr, ExprKind, at};
 use tirx_source::diagnostic::{Result, error};
 
 use super::call::Call;
@@ -27,7 +27,14 @@ impl Compiler<'_> {
             ExprKind::Call {
                 op: Op::Reinterpret,
                 args,
-            } if args.first().is_some_and(|a| a.dtype.is_handle()) => self.alias(&args[0]),
+            } => {
+                let value = args.get(at!(Reinterpret.value))?;
+                if value.dtype.is_handle() {
+                    self.alias(value)
+                } else {
+                    None
+                }
+            }
             _ => None,
         }
     }
@@ -206,7 +213,7 @@ impl Compiler<'_> {
     }
 
     /// An atomic of CUDA: relaxed, of the device.
-    pub(super) fn atomic(&mut self, op: AtomicOp, pointer: &Expr, operands: &[Expr]) -> Result<Val> {
+    pub(super) fn atomic(&mut self, op: AtomicOp, pointer: &Expr, operands: &[&Expr]) -> Result<Val> {
         let mut values = Vec::new();
         for operand in operands {
             values.push(self.value(operand)?);

@@ -5,7 +5,7 @@
 
 use tirx_ir::intrin::Op;
 use tirx_ir::intrin::memory::{Access, MemoryInstruction};
-use tirx_ir::{DType, Expr};
+use tirx_ir::{DType, Expr, at};
 use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
@@ -36,7 +36,7 @@ fn strong(access: &MemoryInstruction<'_>, reads: bool, writes: bool) -> Strong {
     Strong::new(semantics.unwrap_or("relaxed"), scope, reads, writes)
 }
 
-/// A conversion of elements in memory: the positions of the two pointers, how many elements, their dtypes.
+/// A conversion of elements in memory: where the two pointers are among the arguments, how many elements, their dtypes.
 pub(super) struct Conversion {
     from: usize,
     to: usize,
@@ -47,8 +47,8 @@ pub(super) struct Conversion {
 
 /// `float22half2`.
 pub(super) const TWO_FLOATS_TO_HALVES: Conversion = Conversion {
-    from: 1,
-    to: 0,
+    from: at!(CudaFloat22half2.src),
+    to: at!(CudaFloat22half2.dst),
     count: 2,
     source: DType::FLOAT32,
     target: DType::FLOAT16,
@@ -56,8 +56,8 @@ pub(super) const TWO_FLOATS_TO_HALVES: Conversion = Conversion {
 
 /// `half8tofloat8`.
 pub(super) const EIGHT_HALVES_TO_FLOATS: Conversion = Conversion {
-    from: 0,
-    to: 1,
+    from: at!(CudaHalf8tofloat8.src_addr),
+    to: at!(CudaHalf8tofloat8.dst_addr),
     count: 8,
     source: DType::FLOAT16,
     target: DType::FLOAT32,
@@ -65,8 +65,8 @@ pub(super) const EIGHT_HALVES_TO_FLOATS: Conversion = Conversion {
 
 /// `float8tohalf8`.
 pub(super) const EIGHT_FLOATS_TO_HALVES: Conversion = Conversion {
-    from: 0,
-    to: 1,
+    from: at!(CudaFloat8tohalf8.src_addr),
+    to: at!(CudaFloat8tohalf8.dst_addr),
     count: 8,
     source: DType::FLOAT32,
     target: DType::FLOAT16,

@@ -1,7 +1,7 @@
 //! Timers of a profile, and stores without modifiers, in terms of plain loads and stores.
 
 use tirx_ir::intrin::Op;
-use tirx_ir::{BinOp, DType, Expr, ExprKind, Stmt, Var};
+use tirx_ir::{BinOp, DType, Expr, ExprKind, Stmt, Var, at};
 use tirx_source::diagnostic::Result;
 
 use super::Compiler;
@@ -39,7 +39,10 @@ fn wide(e: Expr) -> Expr {
 
 /// The bytes of an element behind a pointer.
 fn element(pointer: &Expr) -> DType {
-    match pointer.as_call(Op::AddressOf).and_then(|a| a.first()) {
+    match pointer
+        .as_call(Op::AddressOf)
+        .and_then(|args| args.get(at!(AddressOf.obj)))
+    {
         Some(load) => load.dtype,
         None => match pointer.as_var().map(|v| v.ty()) {
             Some(tirx_ir::Type::Pointer { element, .. }) => *element,
@@ -100,10 +103,12 @@ impl Compiler<'_> {
         ))
     }
 
-    pub(super) fn timer_init(&mut self, args: &[Expr]) -> Result<()> {
-        let [buffer, tag, offset, groups, group] = args else {
-            return Ok(());
-        };
+    pub(super) fn timer_init(&mut self, call: &Call<'_>) -> Result<()> {
+        let buffer = &call.args[at!(CudaTimerInit.profiler_buffer)];
+        let tag = &call.args[at!(CudaTimerInit.profiler_tag)];
+        let offset = &call.args[at!(CudaTimerInit.profiler_write_offset)];
+        let groups = &call.args[at!(CudaTimerInit.num_groups)];
+        let group = &call.args[at!(CudaTimerInit.group_id)];
         let size = ["nctaid.x", "nctaid.y", "nctaid.z"].map(register);
         let at = ["ctaid.x", "ctaid.y", "ctaid.z"].map(register);
         let [x, y, z] = at;
@@ -126,11 +131,12 @@ impl Compiler<'_> {
     }
 
     /// Records the time and the event where the thread's condition holds.
-    pub(super) fn timer(&mut self, event: Option<&Expr>, args: &[Expr], what: i128) -> Result<()> {
-        let [buffer, tag, offset, stride, leads] = args else {
-            return Ok(());
-        };
-        let condition = self.condition(leads)?;
+    pub(super) fn timer(&mut self, call: &Call<'_>, what: i128) -> Result<()> {
+        let buffer = self.argument(call, "profiler_buffer")?;
+        let tag = self.argument(call, "profiler_tag")?;
+        let offset = self.argument(call, "profiler_write_offset")?;
+        let stride = self.argument(call, "profiler_write_stride")?;
+        let condition = self.condition(self.argument(call, "leader_cond")?)?;
         let lanes = self.vector(condition)?;
         let part = self.divide(lanes);
         let now = self.temp(Kind::I64)?;
@@ -139,7 +145,7 @@ impl Compiler<'_> {
         let high = self.integer(Kind::U64, 32)?;
         let now = self.bin(tirx_sim_machine::alu::Bin::Shl, Kind::U64, Kind::U64, now, high)?;
         let kind = Expr::constant(DType::UINT64, what);
-        let event = match event {
+        let event = match call.named.get("event_type") {
             Some(event) => or(shifted(wide(event.clone()), 2), kind),
             None => kind,
         };

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tirx_ir::intrin::{Effect, Op};
 use tirx_ir::{
     Assert, Attr, AttrNode, BinOp, Buffer, BufferStore, Expr, ExprKind, ForLoop, PrimFunc, Stmt, StmtKind,
-    Var, Visitor,
+    Var, Visitor, at,
 };
 
 use tirx_sim_machine::bytecode::Axis;
@@ -433,7 +433,10 @@ impl Visitor for Uses {
                 op: Op::AddressOf | Op::BufferOffset,
                 args,
             } => {
-                if let Some(ExprKind::BufferLoad { buffer, .. }) = args.first().map(|a| &a.kind) {
+                // Of both, the only argument.
+                if let [place] = &args[..]
+                    && let ExprKind::BufferLoad { buffer, .. } = &place.kind
+                {
                     self.memory.insert(buffer.data.clone());
                 }
             }
@@ -442,7 +445,7 @@ impl Visitor for Uses {
                 op: Op::PtxInstruction,
                 args,
             } if args
-                .first()
+                .get(at!(PtxInstruction.mnemonic))
                 .and_then(Expr::as_str)
                 .is_some_and(|name| name.contains("wgmma.mma_async")) =>
             {

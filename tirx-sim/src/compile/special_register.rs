@@ -1,21 +1,19 @@
 //! PTX's special registers: who and where a thread is.
 
-use tirx_ir::{BinOp, Expr};
+use tirx_ir::{BinOp, at};
 use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
+use super::call::Call;
 use super::registers::Val;
 use tirx_sim_machine::alu::Bin;
 use tirx_sim_machine::bytecode::{Axis, Special};
 use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
-    /// `fetch_register`: bits, the register's name.
-    pub(super) fn special_register(&mut self, args: &[Expr]) -> Result<Val> {
-        let register = match args.get(1) {
-            Some(name) => self.text(name)?.to_string(),
-            None => return error(self.span, "fetch_register without a register's name"),
-        };
+    /// `fetch_register`.
+    pub(super) fn special_register(&mut self, call: &Call<'_>) -> Result<Val> {
+        let register = self.text(&call.args[at!(PtxFetchRegister.reg_name)])?.to_string();
         let dim = |name: &str| match name {
             "x" => Some(0u8),
             "y" => Some(1),

@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use tirx_ir::abi::tensor_map::{self, Encode};
 use tirx_ir::abi::{self, Check, Field, LaunchParam, What};
-use tirx_ir::intrin::Op;
-use tirx_ir::{Assert, Attr, BinOp, DType, Expr, ExprKind, ForKind, ForLoop, IRModule, Stmt, StmtKind, Var};
+use tirx_ir::intrin::{Op, Operands};
+use tirx_ir::{
+    Assert, Attr, BinOp, DType, Expr, ExprKind, ForKind, ForLoop, IRModule, Stmt, StmtKind, Var, at,
+};
 
 use self::value::bits;
 use tirx_sim_machine::{Allocation, Memory};
@@ -244,7 +246,9 @@ impl Machine<'_> {
                 op: Op::TvmStructSet,
                 args,
             } => {
-                if let [_, element, field, value] = &args[..]
+                let args = Operands::read(Op::TvmStructSet.row(), args)?;
+                if let (Some(element), Some(field), Some(value)) =
+                    (args.get("index"), args.get("field"), args.get("value"))
                     && field.is_int(Field::ArgValue.number().into())
                 {
                     let element = usize::try_from(self.int(element)?).map_err(|e| e.to_string())?;
@@ -259,7 +263,10 @@ impl Machine<'_> {
                 op: Op::TvmCallPackedLowered,
                 args,
             } => {
-                let [name, _, begin, end] = &args[..] else {
+                let given = Operands::read(Op::TvmCallPackedLowered.row(), args)?;
+                let (Some(name), Some(begin), Some(end)) =
+                    (given.get("func_name"), given.get("begin"), given.get("end"))
+                else {
                     return Err("host code calls a packed function in a way that is not known".to_string());
                 };
                 let range = usize::try_from(self.int(begin)?)
@@ -276,7 +283,7 @@ impl Machine<'_> {
                 op: Op::TvmCallPacked,
                 args,
             } => {
-                if args.first().and_then(|a| a.as_str()) == Some("__tvm_set_device") {
+                if args.get(at!(TvmCallPacked.func_name)).and_then(Expr::as_str) == Some("__tvm_set_device") {
                     return Ok(Flow::Next);
                 }
                 if let Some(encode) = tensor_map::encode(args, expr.span) {

@@ -5,7 +5,7 @@
 use tirx_ir::abi::{self, DEVICE_CUDA, Field, arg_type, dlpack_code, float_method};
 use tirx_ir::fold::eval_int;
 use tirx_ir::intrin::Op;
-use tirx_ir::{BinOp, DType, Expr, ExprKind, TypeCode, odd_f32};
+use tirx_ir::{BinOp, DType, Expr, ExprKind, at, odd_f32};
 
 use super::{Argument, Handle, Machine, Result, Value};
 
@@ -34,7 +34,7 @@ impl Machine<'_> {
             }
             // Unsigned arithmetic wraps on purpose.
             if op.is_comparison()
-                && a.dtype.code == TypeCode::Int
+                && a.dtype.is_int()
                 && let (Some(a), Some(b)) = (self.unbounded(a, 0), self.unbounded(b, 0))
             {
                 return Ok(match op {
@@ -89,11 +89,9 @@ impl Machine<'_> {
                 op: op @ (Op::ShiftRight | Op::ShiftLeft),
                 args,
             } => {
-                let [a, count] = &args[..] else {
-                    return None;
-                };
-                let factor = 1i128 << count.as_int().filter(|count| (0..62).contains(count))?;
-                let a = self.unbounded(a, depth + 1)?;
+                let count = args.get(at!(ShiftLeft | ShiftRight.y))?.as_int();
+                let factor = 1i128 << count.filter(|count| (0..62).contains(count))?;
+                let a = self.unbounded(&args[at!(ShiftLeft | ShiftRight.x)], depth + 1)?;
                 match op {
                     Op::ShiftRight => a.div_euclid(factor),
                     _ => a.checked_mul(factor)?,
@@ -167,24 +165,34 @@ impl Machine<'_> {
     }
 
     pub(super) fn call(&mut self, expr: &Expr, op: Op, args: &[Expr]) -> Result<Value> {
+        let operand = |place: usize| {
+            let lacking = || format!("T.{} lacks an operand", op.info().script);
+            args.get(place).ok_or_else(lacking)
+        };
         Ok(match (op, args) {
-            (Op::TvmStructGet, [object, index, field]) => {
-                self.struct_get(expr.dtype, object, index, field)?
-            }
-            (Op::IfThenElse, [c, t, f]) => {
-                return if self.int(c)? != 0 {
-                    self.value(t)
-                } else {
-                    self.value(f)
+            (Op::TvmStructGet, _) => self.struct_get(
+                expr.dtype,
+                operand(at!(TvmStructGet.arr))?,
+                operand(at!(TvmStructGet.index))?,
+                operand(at!(TvmStructGet.field))?,
+            )?,
+            (Op::IfThenElse, _) => {
+                let chosen = match self.int(operand(at!(IfThenElse.cond))?)? {
+                    0 => at!(IfThenElse.f),
+                    _ => at!(IfThenElse.t),
                 };
+                return self.value(operand(chosen)?);
             }
             (Op::Likely | Op::Reinterpret, [a]) => self.value(a)?,
             // The stack of packed arguments is the machine's own.
             (Op::TvmStackAlloca, _) => Value::Int(0),
-            (Op::HandleAddByteOffset, [pointer, offset]) => match self.value(pointer)? {
-                Value::Int(address) => Value::Int(address + self.int(offset)?),
-                descriptor => descriptor,
-            },
+            (Op::HandleAddByteOffset, _) => {
+                let offset = operand(at!(HandleAddByteOffset.byte_offset))?;
+                match self.value(operand(at!(HandleAddByteOffset.data))?)? {
+                    Value::Int(address) => Value::Int(address + self.int(offset)?),
+                    descriptor => descriptor,
+                }
+            }
             (Op::IsNullptr, [pointer]) => match self.value(pointer)? {
                 Value::Handle(Handle::Strides) => Value::Int(1),
                 Value::Int(v) => Value::Int((v == 0) as i128),
@@ -229,7 +237,10 @@ impl Machine<'_> {
                 };
                 Value::Float(round(expr.dtype, result))
             }
-            (Op::LargeUintImm, [low, high]) => Value::Int(self.int(low)? | self.int(high)? << 32),
+            (Op::LargeUintImm, _) => Value::Int(
+                self.int(operand(at!(LargeUintImm.low))?)?
+                    | self.int(operand(at!(LargeUintImm.high))?)? << 32,
+            ),
             _ => {
                 return Err(format!(
                     "host code calls `T.{}`, which cannot be run",

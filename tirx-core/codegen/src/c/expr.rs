@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::{Result, c_scalar};
 use crate::intrin::Op;
 use crate::ir::abi::{Field, moved_pointer, unsupported};
+use crate::ir::at;
 use crate::ir::{BinOp, DType, ElementType, Expr, ExprKind, Var};
 
 /// Prints expressions of one function.
@@ -165,11 +166,21 @@ impl Printer {
 
     fn call(&mut self, e: &Expr, op: Op, args: &[Expr]) -> Result<String> {
         Ok(match (op, args) {
-            (Op::TvmStructGet, [object, index, field]) => self.struct_get(e, object, index, field)?,
-            (Op::IfThenElse, [c, t, f]) => self.choice(c, t, f)?,
+            (Op::TvmStructGet, _) => self.struct_get(
+                e,
+                &args[at!(TvmStructGet.arr)],
+                &args[at!(TvmStructGet.index)],
+                &args[at!(TvmStructGet.field)],
+            )?,
+            (Op::IfThenElse, _) => self.choice(
+                &args[at!(IfThenElse.cond)],
+                &args[at!(IfThenElse.t)],
+                &args[at!(IfThenElse.f)],
+            )?,
             (Op::Likely, [a]) => self.expr(a)?,
-            (Op::HandleAddByteOffset, [pointer, offset]) => {
-                let (pointer, offset) = (self.expr(pointer)?, self.expr(offset)?);
+            (Op::HandleAddByteOffset, _) => {
+                let pointer = self.expr(&args[at!(HandleAddByteOffset.data)])?;
+                let offset = self.expr(&args[at!(HandleAddByteOffset.byte_offset)])?;
                 format!("((void*)((char*){pointer} + {offset}))")
             }
             (Op::IsNullptr, [pointer]) => format!("({} == NULL)", self.expr(pointer)?),
@@ -203,7 +214,10 @@ impl Printer {
                 let bits = a.dtype.bits;
                 format!("(({})tirx_clz({}, {bits}))", self.c_type(e)?, self.unsigned(a)?)
             }
-            (Op::LargeUintImm, [low, high]) => match (low.as_int(), high.as_int()) {
+            (Op::LargeUintImm, _) => match (
+                args[at!(LargeUintImm.low)].as_int(),
+                args[at!(LargeUintImm.high)].as_int(),
+            ) {
                 (Some(low), Some(high)) => integer(DType::UINT64, low | high << 32),
                 _ => return Err(unsupported(e, "`large_uint_imm` of values that are not constant")),
             },

@@ -12,6 +12,7 @@ use crate::intrin::Op;
 use crate::ir::abi::Signature;
 use crate::ir::abi::tensor_map::{self, Encode};
 use crate::ir::abi::{self, Check, Launch, LaunchParam, What};
+use crate::ir::at;
 use crate::ir::{
     Assert, Attr, BinOp, Expr, ExprKind, ForKind, ForLoop, IRModule, PrimFunc, Stmt, StmtKind, Var,
 };
@@ -287,8 +288,9 @@ impl HostPrinter<'_> {
                 op: Op::TvmCallPacked,
                 args,
             } => {
-                if let [name, _, device] = args.as_slice()
-                    && name.as_str() == Some("__tvm_set_device")
+                // The packed function takes the kind of the device and its number.
+                if args[at!(TvmCallPacked.func_name)].as_str() == Some("__tvm_set_device")
+                    && let [_, device] = &args[at!(TvmCallPacked.args)..]
                 {
                     let device = self.printer.expr(device)?;
                     self.line(format!("TIRX_TRY(tirx_set_device(kernel, {device}, &stream));"));

@@ -4,12 +4,14 @@ use super::analysis::effect;
 use super::code::{Code, Width, level, string_literal};
 use super::emitter::Emitter;
 use super::helpers::{Header, Helper};
+use super::threads::Shuffle;
 use super::unit::RawSource;
 use super::{math, types};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::memory::MemoryInstruction;
 use crate::intrin::row::Form;
 use crate::intrin::{Effect, Op, Operands};
+use crate::ir::at;
 use crate::ir::{DType, Expr, ExprKind};
 use crate::source::Span;
 
@@ -30,6 +32,17 @@ impl Emitter<'_, '_> {
             let codes = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>>>()?;
             return self.math(op, dtype, codes, e.span);
         }
+        // What the rows of the shuffles call their value and the other lane.
+        macro_rules! shuffle {
+            ($op:ident.$value:ident, $lane:ident) => {
+                Shuffle {
+                    mask: &args[at!($op.mask)],
+                    value: &args[at!($op.$value)],
+                    lane: &args[at!($op.$lane)],
+                    width: &args[at!($op.width)],
+                }
+            };
+        }
         match op {
             Op::PtxInstruction => self.mnemonic(e, args),
             Op::PtxAddr => error(
@@ -39,17 +52,18 @@ impl Emitter<'_, '_> {
             Op::Sigmoid => {
                 let one = Expr::constant(dtype, 1);
                 let zero = Expr::constant(dtype, 0);
-                let exp = Expr::call(Op::Exp, dtype, vec![zero - args[0].clone()]);
+                let exp = Expr::call(Op::Exp, dtype, vec![zero - args[at!(Sigmoid.x)].clone()]);
                 self.expr(&Expr::binary(crate::ir::BinOp::Div, one.clone(), one + exp))
             }
             Op::Ldexp => {
-                let (x, n) = (self.expr(&args[0])?, self.expr(&args[1])?.in_range(args[1].dtype));
+                let n = &args[at!(Ldexp.y)];
+                let (x, n) = (self.expr(&args[at!(Ldexp.x)])?, self.expr(n)?.in_range(n.dtype));
                 let name = if dtype.bits == 64 { "ldexp" } else { "ldexpf" };
                 let x = self.widen_half(x, dtype);
                 let code = Code::primary(format!("{name}({}, {})", x.text, n.text));
                 self.narrow_half(code, dtype, e.span)
             }
-            Op::Isnan | Op::Isinf | Op::Isfinite => self.classify(op, &args[0]),
+            Op::Isnan | Op::Isinf | Op::Isfinite => self.classify(op, &args[at!(Isnan | Isinf | Isfinite.x)]),
 
             Op::BitwiseAnd => self.bits("&", level::BIT_AND, args, dtype),
             Op::BitwiseOr => match with_low_word(args) {
@@ -65,9 +79,9 @@ impl Emitter<'_, '_> {
             Op::BitwiseXor => self.bits("^", level::BIT_XOR, args, dtype),
             Op::ShiftLeft | Op::ShiftRight => {
                 let left = op == Op::ShiftLeft;
-                let x = self.expr(&args[0])?;
+                let x = self.expr(&args[at!(ShiftLeft | ShiftRight.x)])?;
                 let x = if left { x } else { x.in_range(dtype) };
-                let n = self.shift_amount(&args[1])?;
+                let n = self.shift_amount(&args[at!(ShiftLeft | ShiftRight.y)])?;
                 let sign = if left { "<<" } else { ">>" };
                 let code = Code::new(format!("{} {sign} {n}", x.at(level::UNARY)), level::SHIFT);
                 Ok(narrow(
@@ -77,7 +91,7 @@ impl Emitter<'_, '_> {
                 ))
             }
             Op::BitwiseNot => {
-                let x = self.expr(&args[0])?;
+                let x = self.expr(&args[at!(BitwiseNot.x)])?;
                 if dtype.is_bool() {
                     return Ok(Code::new(format!("!{}", x.at(level::UNARY)), level::UNARY));
                 }
@@ -87,46 +101,31 @@ impl Emitter<'_, '_> {
                     Width::Dirty,
                 ))
             }
-            Op::Popcount | Op::Clz => self.count_bits(op, &args[0], dtype),
-            Op::LargeUintImm => match (args[0].as_int(), args[1].as_int()) {
-                (Some(low), Some(high)) => {
+            Op::Popcount | Op::Clz => self.count_bits(op, &args[at!(Popcount | Clz.x)], dtype),
+            Op::LargeUintImm => match constant(e) {
+                Some(value) => {
                     self.spell(dtype, e.span)?;
-                    Ok(super::code::int_literal(dtype, dtype.wrap(high << 32 | low)))
+                    Ok(super::code::int_literal(dtype, dtype.wrap(value)))
                 }
-                _ => error(e.span, "`large_uint_imm` takes two constants"),
+                None => error(e.span, "`large_uint_imm` takes two constants"),
             },
-            Op::Dp4a => {
-                // The sign bits are read from the bytes themselves.
-                let word = if args[0].dtype.is_uint() {
-                    DType::UINT32
-                } else {
-                    DType::INT32
-                };
-                if args[0].dtype.is_uint() != args[1].dtype.is_uint() {
-                    return error(e.span, "`dp4a` takes bytes that are all signed or all unsigned");
-                }
-                let a = self.bit_cast_text(&args[0], word)?;
-                let b = self.bit_cast_text(&args[1], word)?;
-                let c = self.expr(&args[2])?;
-                let c = self.cast(c, args[2].dtype, word, e.span)?;
-                let dot = Code::primary(format!("__dp4a({a}, {b}, {})", c.text));
-                self.cast(dot, word, dtype, e.span)
-            }
+            Op::Dp4a => self.dot_of_bytes(e, args),
 
             Op::IfThenElse => {
                 // ptxas generates shorter code for an `if` statement than for `?:` where an arm reads memory.
-                let statement = args[1..].iter().any(super::vector::reads_memory)
-                    && args[1..].iter().all(|arm| effect(arm) <= Effect::ReadState);
-                let (x, y) = (args[1].clone(), args[2].clone());
+                let arms = [args[at!(IfThenElse.t)].clone(), args[at!(IfThenElse.f)].clone()];
+                let statement = arms.iter().any(super::vector::reads_memory)
+                    && arms.iter().all(|arm| effect(arm) <= Effect::ReadState);
+                let [x, y] = arms;
                 let (x, y) = (|s: &mut Self| s.expr(&x), |s: &mut Self| s.expr(&y));
-                self.lazy_choice(&args[0], dtype, e.span, statement, x, y)
+                self.lazy_choice(&args[at!(IfThenElse.cond)], dtype, e.span, statement, x, y)
             }
             Op::Likely => {
-                let code = self.expr(&args[0])?;
+                let code = self.expr(&args[at!(Likely.cond)])?;
                 Ok(Code::primary(format!("__builtin_expect({}, 1)", code.text)))
             }
             Op::Assume => {
-                let code = self.expr(&args[0])?;
+                let code = self.expr(&args[at!(Assume.cond)])?;
                 Ok(Code::primary(format!("__builtin_assume({})", code.text)))
             }
             Op::Undef => {
@@ -138,86 +137,80 @@ impl Emitter<'_, '_> {
             Op::BreakLoop => Ok(Code::primary("break")),
             Op::ContinueLoop => Ok(Code::primary("continue")),
             Op::Ret if self.returns_value => {
-                let value = self.expr(&args[0])?;
+                let value = self.expr(&args[at!(Ret.value)])?;
                 Ok(Code::primary(format!("return {}", value.text)))
             }
             Op::ThreadReturn | Op::Ret => Ok(Code::primary("return")),
             Op::Reinterpret => self.reinterpret(e, args),
             Op::IsNullptr => {
-                let p = self.expr(&args[0])?;
+                let p = self.expr(&args[at!(IsNullptr.x)])?;
                 Ok(Code::new(
                     format!("{} == nullptr", p.at(level::EQUAL)),
                     level::EQUAL,
                 ))
             }
 
-            Op::AddressOf => self.address_of(&args[0]),
-            Op::PtrByteOffset | Op::HandleAddByteOffset => {
-                let ty = match self.pointee(e) {
-                    Some(element) => format!("{}*", self.spell(element, e.span)?),
-                    None => "void*".into(),
-                };
-                let (p, n) = (self.expr(&args[0])?, self.expr(&args[1])?.in_range(args[1].dtype));
-                let moved = Code::new(
-                    format!("(char*){} + {}", p.at(level::UNARY), n.at(level::PRODUCT)),
-                    level::SUM,
+            Op::AddressOf => self.address_of(&args[at!(AddressOf.obj)]),
+            Op::PtrByteOffset | Op::HandleAddByteOffset => self.moved_pointer(e, args),
+            Op::TvmAccessPtr => self.access_pointer(e, args),
+            Op::AtomicAdd => {
+                let (to, value) = (&args[at!(AtomicAdd.pointer)], &args[at!(AtomicAdd.value)]);
+                self.atomic_add(e, to, value, discards)
+            }
+            Op::CudaAtomicAdd => {
+                let (to, value) = (
+                    &args[at!(CudaAtomicAdd.res_addr)],
+                    &args[at!(CudaAtomicAdd.value)],
                 );
-                Ok(moved.cast(&ty))
+                self.atomic_add(e, to, value, discards)
             }
-            Op::TvmAccessPtr => {
-                let ty = self.spell(args[0].dtype, e.span)?;
-                let start = self.typed_pointer(&args[1], args[0].dtype, &ty)?;
-                if args[2].is_int(0) {
-                    return Ok(start);
-                }
-                let offset = self.expr(&args[2])?.in_range(args[2].dtype);
-                Ok(Code::new(
-                    format!("{} + {}", start.at(level::SUM), offset.at(level::PRODUCT)),
-                    level::SUM,
-                ))
-            }
-            Op::AtomicAdd | Op::CudaAtomicAdd => self.atomic_add(e, args, discards),
             Op::CudaAtomicCas => self.atomic_cas(e, args, discards),
-            Op::CudaLdg => {
-                let ty = self.spell(dtype, e.span)?;
-                let p = self.expr(&args[0])?;
-                let p = if self.pointee(&args[0]) == Some(dtype) {
-                    p
-                } else {
-                    p.cast(&format!("const {ty}*"))
-                };
-                if dtype.is_bool() || dtype.is_small_float() || ty.starts_with("tirx_vec") {
-                    // `__ldg` has no such overload; a cast to a `const __restrict__` pointer has the same effect.
-                    return Ok(Code::new(format!("*{}", p.at(level::UNARY)), level::UNARY));
-                }
-                Ok(Code::primary(format!("__ldg({})", p.text)))
-            }
+            Op::CudaLdg => self.load_through_cache(e, args),
 
             Op::CallExtern | Op::CallPureExtern | Op::CallFunction => {
-                let Some(name) = args[0].as_str() else {
+                let name = &args[at!(CallExtern | CallPureExtern | CallFunction.func_name)];
+                let Some(name) = name.as_str() else {
                     return error(
-                        args[0].span.or(e.span),
+                        name.span.or(e.span),
                         "the name of an external function is a string",
                     );
                 };
-                let rest = self.arguments(&args[1..])?;
+                let rest = self.arguments(&args[at!(CallExtern | CallPureExtern | CallFunction.args)..])?;
                 Ok(Code::primary(format!("{name}({rest})")))
             }
             Op::CudaFuncCall => {
-                let (Some(name), Some(source)) = (args[0].as_str(), args[1].as_str()) else {
+                let text = |place: usize| args[place].as_str();
+                let (Some(name), Some(source)) = (
+                    text(at!(CudaFuncCall.func_name)),
+                    text(at!(CudaFuncCall.source_code)),
+                ) else {
                     return error(e.span, "`cuda.func_call` takes its name and source as strings");
                 };
                 self.raw_source(name, source, e.span)?;
-                let rest = self.arguments(&args[2..])?;
+                let rest = self.arguments(&args[at!(CudaFuncCall.args)..])?;
                 Ok(Code::primary(format!("{name}({rest})")))
             }
 
-            Op::TvmWarpShuffle | Op::CudaShflSync => self.shuffle("__shfl_sync", e, args),
-            Op::TvmWarpShuffleUp | Op::CudaShflUpSync => self.shuffle("__shfl_up_sync", e, args),
-            Op::TvmWarpShuffleDown | Op::CudaShflDownSync => self.shuffle("__shfl_down_sync", e, args),
-            Op::TvmWarpShuffleXor | Op::CudaShflXorSync => self.shuffle("__shfl_xor_sync", e, args),
+            Op::TvmWarpShuffle => self.shuffle("__shfl_sync", e, shuffle!(TvmWarpShuffle.value, warp_id)),
+            Op::CudaShflSync => self.shuffle("__shfl_sync", e, shuffle!(CudaShflSync.var, lane)),
+            Op::TvmWarpShuffleUp => {
+                self.shuffle("__shfl_up_sync", e, shuffle!(TvmWarpShuffleUp.value, offset))
+            }
+            Op::CudaShflUpSync => self.shuffle("__shfl_up_sync", e, shuffle!(CudaShflUpSync.var, delta)),
+            Op::TvmWarpShuffleDown => {
+                self.shuffle("__shfl_down_sync", e, shuffle!(TvmWarpShuffleDown.value, offset))
+            }
+            Op::CudaShflDownSync => {
+                self.shuffle("__shfl_down_sync", e, shuffle!(CudaShflDownSync.var, delta))
+            }
+            Op::TvmWarpShuffleXor => {
+                self.shuffle("__shfl_xor_sync", e, shuffle!(TvmWarpShuffleXor.value, lane_mask))
+            }
+            Op::CudaShflXorSync => {
+                self.shuffle("__shfl_xor_sync", e, shuffle!(CudaShflXorSync.var, lane_mask))
+            }
 
-            Op::TvmStorageSync => match args[0].as_str() {
+            Op::TvmStorageSync => match args[at!(TvmStorageSync.storage_scope)].as_str() {
                 Some("shared" | "shared.dyn") => Ok(Code::primary("__syncthreads()")),
                 Some("warp") => Ok(Code::primary("__syncwarp()")),
                 scope => error(
@@ -318,8 +311,31 @@ impl Emitter<'_, '_> {
         Ok(Code::new(format!("{name}({}) {sign} {infinity}", x.text), at))
     }
 
+    /// The dot product of four bytes and four bytes, added to a word.
+    fn dot_of_bytes(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
+        let dtype = e.dtype;
+        let (vec1, vec2) = (&args[at!(Dp4a.vec1)], &args[at!(Dp4a.vec2)]);
+        let acc = &args[at!(Dp4a.acc)];
+        // The sign bits are read from the bytes themselves.
+        let word = if vec1.dtype.is_uint() {
+            DType::UINT32
+        } else {
+            DType::INT32
+        };
+        if vec1.dtype.is_uint() != vec2.dtype.is_uint() {
+            return error(e.span, "`dp4a` takes bytes that are all signed or all unsigned");
+        }
+        let a = self.bit_cast_text(vec1, word)?;
+        let b = self.bit_cast_text(vec2, word)?;
+        let c = self.expr(acc)?;
+        let c = self.cast(c, acc.dtype, word, e.span)?;
+        let dot = Code::primary(format!("__dp4a({a}, {b}, {})", c.text));
+        self.cast(dot, word, dtype, e.span)
+    }
+
     fn bits(&mut self, sign: &str, at: u8, args: &[Expr], dtype: DType) -> Result<Code> {
-        let (a, b) = (self.expr(&args[0])?, self.expr(&args[1])?);
+        let a = self.expr(&args[at!(BitwiseAnd | BitwiseOr | BitwiseXor.x)])?;
+        let b = self.expr(&args[at!(BitwiseAnd | BitwiseOr | BitwiseXor.y)])?;
         let width = a.width.max(b.width).max(Width::Promoted);
         // A chain of one operator needs no parentheses for the reader; a mix does.
         let left = if a.level == at { a.text } else { a.at(level::UNARY) };
@@ -401,9 +417,9 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// `T.ptx.fetch_register(bits, name)`.
+    /// A special register of PTX.
     fn special_register(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
-        let (helper, name) = match args.iter().find_map(Expr::as_str) {
+        let (helper, name) = match args[at!(PtxFetchRegister.reg_name)].as_str() {
             Some("clusterid.x") => (Helper::ClusterIdX, "tirx_cluster_id_x()"),
             Some("clusterid.y") => (Helper::ClusterIdY, "tirx_cluster_id_y()"),
             Some("clusterid.z") => (Helper::ClusterIdZ, "tirx_cluster_id_z()"),
@@ -418,14 +434,15 @@ impl Emitter<'_, '_> {
     }
 
     fn printf(&mut self, args: &[Expr]) -> Result<Code> {
-        let Some(format) = args[0].as_str() else {
-            return error(args[0].span, "the format of `cuda.printf` is a string");
+        let (format, values) = (&args[at!(CudaPrintf.fmt)], &args[at!(CudaPrintf.args)..]);
+        let Some(text) = format.as_str() else {
+            return error(format.span, "the format of `cuda.printf` is a string");
         };
         self.unit.needs.headers.insert(Header::Cstdio);
-        let dtypes: Vec<DType> = args[1..].iter().map(|arg| arg.dtype).collect();
-        let format = crate::intrin::printf::sized(format, &dtypes);
+        let dtypes: Vec<DType> = values.iter().map(|arg| arg.dtype).collect();
+        let format = crate::intrin::printf::sized(text, &dtypes);
         let mut text = format!("printf({}", string_literal(&format));
-        for arg in &args[1..] {
+        for arg in values {
             let code = self.expr(arg)?.in_range(arg.dtype);
             let code = if arg.dtype.is_floating() && arg.dtype.bits < 32 {
                 code.cast("float")
@@ -451,19 +468,14 @@ fn narrow(code: Code, dtype: DType, width: Width) -> Code {
 /// `(value & 0xffffffff00000000) | uint64(low)`: 64 bits with another low word, as descriptors of matrices are moved.
 fn with_low_word(args: &[Expr]) -> Option<(&Expr, &Expr)> {
     const HIGH: i128 = 0xffff_ffff_0000_0000;
-    let [high, low] = args else { return None };
-    let ExprKind::Call {
-        op: Op::BitwiseAnd,
-        args,
-    } = &high.kind
-    else {
-        return None;
-    };
+    let (high, low) = (&args[at!(BitwiseOr.x)], &args[at!(BitwiseOr.y)]);
+    let masked = high.as_call(Op::BitwiseAnd)?;
     let ExprKind::Cast(low) = &low.kind else {
         return None;
     };
     let is_low = low.dtype == DType::UINT32 && high.dtype == DType::UINT64;
-    (is_low && args.get(1).and_then(constant) == Some(HIGH)).then_some((&args[0], low))
+    let keeps_high = constant(&masked[at!(BitwiseAnd.y)]) == Some(HIGH);
+    (is_low && keeps_high).then_some((&masked[at!(BitwiseAnd.x)], low))
 }
 
 /// The value of a constant, of any width.
@@ -472,7 +484,10 @@ fn constant(e: &Expr) -> Option<i128> {
         ExprKind::Call {
             op: Op::LargeUintImm,
             args,
-        } => Some(args.get(1)?.as_int()? << 32 | args.first()?.as_int()?),
+        } => {
+            let (low, high) = (&args[at!(LargeUintImm.low)], &args[at!(LargeUintImm.high)]);
+            Some(high.as_int()? << 32 | low.as_int()?)
+        }
         _ => e.as_int(),
     }
 }

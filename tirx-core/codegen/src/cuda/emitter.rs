@@ -14,6 +14,7 @@ use super::{KernelInfo, lines};
 use crate::arith::Analyzer;
 use crate::diagnostic::{Result, error};
 use crate::ir::abi::Target;
+use crate::ir::at;
 use crate::ir::{DType, PrimFunc, Type, Var};
 use crate::source::Span;
 
@@ -135,7 +136,8 @@ impl<'u, 'm> Emitter<'u, 'm> {
                     op: Op::CallExtern | Op::CallPureExtern | Op::CudaFuncCall,
                     args,
                 } = &expr.kind
-                    && let Some(name) = args.first().and_then(Expr::as_str)
+                    && let Some(name) =
+                        args[at!(CallExtern | CallPureExtern | CudaFuncCall.func_name)].as_str()
                 {
                     self.0.reserve(name);
                 }

@@ -6,15 +6,17 @@ use super::helpers::Helper;
 use super::types;
 use crate::diagnostic::{Result, error};
 use crate::intrin::Op;
+use crate::ir::at;
 use crate::ir::{DType, ElementType, Expr, ExprKind, Type, Var};
 use crate::source::Span;
 
 impl Emitter<'_, '_> {
     /// The bits of a value as another type of the same size.
     pub(super) fn reinterpret(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
-        let (from, to) = (args[0].dtype, e.dtype);
+        let value = &args[at!(Reinterpret.value)];
+        let (from, to) = (value.dtype, e.dtype);
         if from.is_handle() || to.is_handle() {
-            let code = self.expr(&args[0])?;
+            let code = self.expr(value)?;
             let ty = if to.is_handle() {
                 "void*".into()
             } else {
@@ -26,7 +28,7 @@ impl Emitter<'_, '_> {
                 code.cast(&ty)
             });
         }
-        let text = self.bit_cast_text(&args[0], to)?;
+        let text = self.bit_cast_text(value, to)?;
         Ok(Code::primary(text))
     }
 
@@ -96,14 +98,14 @@ impl Emitter<'_, '_> {
                 Type::Prim(_) | Type::TensorMap => None,
             },
             ExprKind::Call { op, args } => match op {
-                Op::AddressOf => match &args.first()?.kind {
+                Op::AddressOf => match &args[at!(AddressOf.obj)].kind {
                     ExprKind::BufferLoad { buffer, .. } => Some(buffer.dtype),
-                    ExprKind::Var(_) => self.pointee(&args[0]),
+                    ExprKind::Var(_) => self.pointee(&args[at!(AddressOf.obj)]),
                     _ => None,
                 },
-                Op::TvmAccessPtr => Some(args.first()?.dtype),
+                Op::TvmAccessPtr => Some(args[at!(TvmAccessPtr.ptype)].dtype),
                 Op::PtrByteOffset => {
-                    let annotation = args.get(2)?;
+                    let annotation = &args[at!(PtrByteOffset.dtype)];
                     match &annotation.kind {
                         ExprKind::Str(s) => s.parse().ok(),
                         _ if annotation.dtype.is_handle() => None,
@@ -144,8 +146,63 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn atomic_add(&mut self, e: &Expr, args: &[Expr], discards: bool) -> Result<Code> {
-        let dtype = args[1].dtype;
+    /// A pointer moved by bytes.
+    pub(super) fn moved_pointer(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
+        let ty = match self.pointee(e) {
+            Some(element) => format!("{}*", self.spell(element, e.span)?),
+            None => "void*".into(),
+        };
+        let p = self.expr(&args[at!(PtrByteOffset | HandleAddByteOffset.data)])?;
+        let n = &args[at!(PtrByteOffset | HandleAddByteOffset.byte_offset)];
+        let n = self.expr(n)?.in_range(n.dtype);
+        let moved = Code::new(
+            format!("(char*){} + {}", p.at(level::UNARY), n.at(level::PRODUCT)),
+            level::SUM,
+        );
+        Ok(moved.cast(&ty))
+    }
+
+    /// A pointer into a buffer.
+    pub(super) fn access_pointer(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
+        let element = args[at!(TvmAccessPtr.ptype)].dtype;
+        let ty = self.spell(element, e.span)?;
+        let start = self.typed_pointer(&args[at!(TvmAccessPtr.data)], element, &ty)?;
+        let offset = &args[at!(TvmAccessPtr.offset)];
+        if offset.is_int(0) {
+            return Ok(start);
+        }
+        let offset = self.expr(offset)?.in_range(offset.dtype);
+        Ok(Code::new(
+            format!("{} + {}", start.at(level::SUM), offset.at(level::PRODUCT)),
+            level::SUM,
+        ))
+    }
+
+    /// `__ldg`: a load of memory that is only read.
+    pub(super) fn load_through_cache(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
+        let dtype = e.dtype;
+        let ty = self.spell(dtype, e.span)?;
+        let p = self.expr(&args[at!(CudaLdg.addr)])?;
+        let p = if self.pointee(&args[at!(CudaLdg.addr)]) == Some(dtype) {
+            p
+        } else {
+            p.cast(&format!("const {ty}*"))
+        };
+        if dtype.is_bool() || dtype.is_small_float() || ty.starts_with("tirx_vec") {
+            // `__ldg` has no such overload; a cast to a `const __restrict__` pointer has the same effect.
+            return Ok(Code::new(format!("*{}", p.at(level::UNARY)), level::UNARY));
+        }
+        Ok(Code::primary(format!("__ldg({})", p.text)))
+    }
+
+    pub(super) fn atomic_add(
+        &mut self,
+        e: &Expr,
+        pointer: &Expr,
+        value: &Expr,
+        discards: bool,
+    ) -> Result<Code> {
+        let dtype = value.dtype;
         let native = match (dtype.is_integer(), dtype.lanes) {
             (true, 1) => dtype.bits >= 32,
             (false, 1) => dtype.is_float() || dtype.is_bfloat16(),
@@ -164,11 +221,11 @@ impl Emitter<'_, '_> {
             self.spell(dtype, e.span)?
         };
         let pointer = if wide {
-            self.expr(&args[0])?.cast("unsigned long long*")
+            self.expr(pointer)?.cast("unsigned long long*")
         } else {
-            self.typed_pointer(&args[0], dtype, &ty)?
+            self.typed_pointer(pointer, dtype, &ty)?
         };
-        let value = self.expr(&args[1])?;
+        let value = self.expr(value)?;
         let value = if wide { value.cast(&ty) } else { value };
         let code = Code::primary(format!("atomicAdd({}, {})", pointer.text, value.text));
         if !wide || discards {
@@ -179,7 +236,12 @@ impl Emitter<'_, '_> {
     }
 
     pub(super) fn atomic_cas(&mut self, e: &Expr, args: &[Expr], discards: bool) -> Result<Code> {
-        let dtype = args[1].dtype;
+        let address = &args[at!(CudaAtomicCas.ptr)];
+        let (old, new) = (
+            &args[at!(CudaAtomicCas.old_val)],
+            &args[at!(CudaAtomicCas.new_val)],
+        );
+        let dtype = old.dtype;
         if dtype.lanes != 1 || dtype.bits < 16 || dtype.is_bool() || dtype.is_handle() {
             return error(
                 e.span,
@@ -193,15 +255,15 @@ impl Emitter<'_, '_> {
             32 => ("unsigned int", DType::UINT32),
             _ => ("unsigned long long", DType::UINT64),
         };
-        let pointer = self.expr(&args[0])?;
+        let pointer = self.expr(address)?;
         let pointer = if dtype.bits == 32 && dtype.is_integer() {
-            self.typed_pointer(&args[0], dtype, ty)?
+            self.typed_pointer(address, dtype, ty)?
         } else {
             pointer.cast(&format!("{ty}*"))
         };
         let same = dtype == bits;
-        let compare = self.bit_cast_text(&args[1], bits)?;
-        let value = self.bit_cast_text(&args[2], bits)?;
+        let compare = self.bit_cast_text(old, bits)?;
+        let value = self.bit_cast_text(new, bits)?;
         let code = Code::primary(format!("atomicCAS({}, {compare}, {value})", pointer.text));
         if same && dtype.bits == 32 || discards || dtype == DType::INT32 {
             return Ok(code);

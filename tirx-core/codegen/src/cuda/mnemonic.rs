@@ -12,6 +12,7 @@ use crate::intrin::Op;
 use crate::intrin::mnemonic::call::{SINK, space_of};
 use crate::intrin::mnemonic::{Direction, Form, InstructionCall, Operand, types};
 use crate::intrin::row::Access;
+use crate::ir::at;
 use crate::ir::{DType, ELEMENT_TYPES, Expr};
 
 /// The parts of the function while it is written.
@@ -37,7 +38,8 @@ impl Emitter<'_, '_> {
     /// A call of an instruction by its mnemonic.
     pub(super) fn mnemonic(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
         let wrong = |message: String| {
-            let name = args.first().and_then(Expr::as_str).unwrap_or("instruction");
+            let name = args.get(at!(PtxInstruction.mnemonic)).and_then(Expr::as_str);
+            let name = name.unwrap_or("instruction");
             let (message, help) = message.split_once('\n').unwrap_or((&message, ""));
             let error = Diagnostic::new(e.span, format!("T.ptx[\"{name}\"]: {message}"));
             Box::new(if help.is_empty() { error } else { error.help(help) })
@@ -258,8 +260,8 @@ impl Body {
         value: &Expr,
     ) -> std::result::Result<String, String> {
         let (base, offset) = match value.as_call(Op::PtxAddr) {
-            Some([base, offset]) => match offset.as_int() {
-                Some(offset) => (base, offset),
+            Some(args) => match args[at!(PtxAddr.byte_offset)].as_int() {
+                Some(offset) => (&args[at!(PtxAddr.base)], offset),
                 None => {
                     return Err(
                         "the offset of T.ptx.addr stands in the text of the instruction and must be known when compiling\nunroll the loop: T.unroll"

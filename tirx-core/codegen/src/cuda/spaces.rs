@@ -7,6 +7,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::intrin::row::{Kind, Space};
 use crate::intrin::{Op, Operands};
+use crate::ir::at;
 use crate::ir::{Expr, ExprKind, PrimFunc, Type, Var, Visitor};
 
 /// A message for each pointer to the wrong memory, at its call.
@@ -32,7 +33,7 @@ impl Calls<'_> {
             ExprKind::Call {
                 op: Op::AddressOf,
                 args,
-            } => match &args.first()?.kind {
+            } => match &args.get(at!(AddressOf.obj))?.kind {
                 ExprKind::BufferLoad { buffer, .. } => (&buffer.data, &*buffer.name),
                 _ => return None,
             },

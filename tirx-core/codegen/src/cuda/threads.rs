@@ -5,7 +5,17 @@ use super::emitter::Emitter;
 use super::helpers::{Header, Helper};
 use super::types;
 use crate::diagnostic::{Result, error};
+use crate::ir::at;
 use crate::ir::{DType, Expr};
+
+/// The operands of a shuffle.
+pub(super) struct Shuffle<'e> {
+    pub(super) mask: &'e Expr,
+    pub(super) value: &'e Expr,
+    /// The other lane, or how far away it is.
+    pub(super) lane: &'e Expr,
+    pub(super) width: &'e Expr,
+}
 
 impl Emitter<'_, '_> {
     /// A lane mask as 32 bits.
@@ -16,15 +26,16 @@ impl Emitter<'_, '_> {
         }
     }
 
-    pub(super) fn shuffle(&mut self, name: &str, e: &Expr, args: &[Expr]) -> Result<Code> {
+    /// A shuffle: a value of another lane, which `lane` tells.
+    pub(super) fn shuffle(&mut self, name: &str, e: &Expr, shuffle: Shuffle<'_>) -> Result<Code> {
         let dtype = e.dtype;
-        let mask = self.mask(&args[0])?;
-        let value = self.expr(&args[1])?;
-        let lane = self.expr(&args[2])?.in_range(args[2].dtype);
-        let width = if args[3].is_int(32) {
+        let mask = self.mask(shuffle.mask)?;
+        let value = self.expr(shuffle.value)?;
+        let lane = self.expr(shuffle.lane)?.in_range(shuffle.lane.dtype);
+        let width = if shuffle.width.is_int(32) {
             String::new()
         } else {
-            format!(", {}", self.expr(&args[3])?.text)
+            format!(", {}", self.expr(shuffle.width)?.text)
         };
         let call = |value: &str| Code::primary(format!("{name}({mask}, {value}, {}{width})", lane.text));
         if dtype.is_small_float() {
@@ -80,8 +91,8 @@ impl Emitter<'_, '_> {
     }
 
     pub(super) fn warp_reduce(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
-        let (name, [warp, _]) = self.reduction(&args[1])?;
-        let width = args.get(2).map_or(Some(32), Expr::as_int);
+        let (name, [warp, _]) = self.reduction(&args[at!(CudaWarpReduce.op)])?;
+        let width = args[at!(CudaWarpReduce.width)].as_int();
         let Some(width) = width.filter(|w| (1..=32).contains(w) && w.count_ones() == 1) else {
             return error(
                 e.span,
@@ -89,7 +100,7 @@ impl Emitter<'_, '_> {
             );
         };
         self.unit.needs.helpers.insert(warp);
-        let value = self.expr(&args[0])?.exact(e.dtype);
+        let value = self.expr(&args[at!(CudaWarpReduce.value)])?.exact(e.dtype);
         Ok(Code::primary(format!(
             "tirx_warp_{name}<{width}>({})",
             value.text
@@ -98,17 +109,20 @@ impl Emitter<'_, '_> {
 
     pub(super) fn cta_reduce(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
         let dtype = e.dtype;
-        let (name, [_, cta]) = self.reduction(&args[1])?;
-        let Some(warps) = args[2].as_int().filter(|w| (1..=32).contains(w)) else {
+        let (name, [_, cta]) = self.reduction(&args[at!(CudaCtaReduce.op)])?;
+        let Some(warps) = args[at!(CudaCtaReduce.num_warps)]
+            .as_int()
+            .filter(|w| (1..=32).contains(w))
+        else {
             return error(
                 e.span,
                 "the number of warps of a block reduction is a constant up to 32",
             );
         };
         self.unit.needs.helpers.insert(cta);
-        let value = self.expr(&args[0])?.exact(dtype);
+        let value = self.expr(&args[at!(CudaCtaReduce.value)])?.exact(dtype);
         let ty = self.spell(dtype, e.span)?;
-        let scratch = self.typed_pointer(&args[3], dtype, &ty)?;
+        let scratch = self.typed_pointer(&args[at!(CudaCtaReduce.scratch)], dtype, &ty)?;
         let identity = match name {
             "sum" => Expr::constant(dtype, 0),
             "max" => extreme(dtype, true),

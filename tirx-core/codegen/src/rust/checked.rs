@@ -5,7 +5,7 @@ use super::expr::{Printer, Value};
 use super::stmt::Result;
 use crate::checked::{Bound, Checked, Spelling, is_arithmetic};
 use crate::ir::abi;
-use crate::ir::{BinOp, DType, Expr, ExprKind, TypeCode, print_expr};
+use crate::ir::{BinOp, DType, Expr, ExprKind, print_expr};
 
 /// An integer that is computed.
 pub(super) struct Wide {
@@ -81,7 +81,7 @@ pub(super) fn failed(printer: &mut Printer<'_>, condition: &Expr, bound: Bound<'
         _ => return Ok(None),
     };
     // Unsigned arithmetic wraps on purpose.
-    if a.dtype.code != TypeCode::Int {
+    if !a.dtype.is_int() {
         return Ok(None);
     }
     if is_arithmetic(a, bound) || is_arithmetic(b, bound) {

@@ -13,6 +13,7 @@ use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::abi::{self, DEVICE_CUDA, Field, arg_type, dlpack_code, float_method, unsupported};
 use crate::ir::abi::{ParamKind, Signature};
+use crate::ir::at;
 use crate::ir::{BinOp, DType, Expr, ExprKind, Var};
 
 /// A pointer of the packed calling convention; none of these exists in the Rust code.
@@ -420,24 +421,36 @@ impl<'a> Printer<'a> {
             Value::Code(join(binds, text, &[a, b]))
         };
         Ok(match (op, args) {
-            (Op::TvmStructGet, [object, index, field]) => self.struct_get(expr, object, index, field)?,
-            (Op::IfThenElse, [c, t, f]) => self.choice(c, t, f)?,
+            (Op::TvmStructGet, _) => self.struct_get(
+                expr,
+                &args[at!(TvmStructGet.arr)],
+                &args[at!(TvmStructGet.index)],
+                &args[at!(TvmStructGet.field)],
+            )?,
+            (Op::IfThenElse, _) => self.choice(
+                &args[at!(IfThenElse.cond)],
+                &args[at!(IfThenElse.t)],
+                &args[at!(IfThenElse.f)],
+            )?,
             (Op::Likely, [a]) => self.value(a)?,
             // The tensor's descriptor follows an object header; Rust has neither.
-            (Op::HandleAddByteOffset, [pointer, offset]) => match (self.value(pointer)?, offset.as_int()) {
-                (Value::Code(_), offset)
-                    if offset != Some(0) && pointer.as_call(Op::TvmStructGet).is_none() =>
-                {
-                    let (pointer, offset) = (self.code(pointer)?, self.code(&args[1])?);
-                    let text = format!(
-                        "{}.wrapping_add({} as u64)",
-                        pointer.operand(Binds::Tight),
-                        offset.operand(Binds::Cast)
-                    );
-                    Value::Code(join(Binds::Tight, text, &[&pointer, &offset]))
+            (Op::HandleAddByteOffset, _) => {
+                let pointer = &args[at!(HandleAddByteOffset.data)];
+                let offset = &args[at!(HandleAddByteOffset.byte_offset)];
+                let moves = offset.as_int() != Some(0) && pointer.as_call(Op::TvmStructGet).is_none();
+                match self.value(pointer)? {
+                    Value::Code(_) if moves => {
+                        let (pointer, offset) = (self.code(pointer)?, self.code(offset)?);
+                        let text = format!(
+                            "{}.wrapping_add({} as u64)",
+                            pointer.operand(Binds::Tight),
+                            offset.operand(Binds::Cast)
+                        );
+                        Value::Code(join(Binds::Tight, text, &[&pointer, &offset]))
+                    }
+                    value => value,
                 }
-                (value, _) => value,
-            },
+            }
             (Op::IsNullptr, [pointer]) => match self.value(pointer)? {
                 Value::Handle(Handle::Strides(i)) => Value::Code(self.argument(i, "strides_is_null()")),
                 Value::Handle(_) => Value::Int(0),
@@ -513,7 +526,10 @@ impl<'a> Printer<'a> {
                 let parts: Vec<&Code> = [&a].into_iter().chain(&rest).collect();
                 Value::Code(join(Binds::Tight, text, &parts))
             }
-            (Op::LargeUintImm, [low, high]) => match (low.as_int(), high.as_int()) {
+            (Op::LargeUintImm, _) => match (
+                args[at!(LargeUintImm.low)].as_int(),
+                args[at!(LargeUintImm.high)].as_int(),
+            ) {
                 (Some(low), Some(high)) => Value::Int(low | high << 32),
                 _ => {
                     return Err(unsupported(

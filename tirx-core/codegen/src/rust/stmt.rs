@@ -3,6 +3,7 @@
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::abi::{self, Check, What, tensor_map};
+use crate::ir::at;
 use crate::ir::{
     Assert, Attr, BinOp, Expr, ExprKind, ForKind, ForLoop, IRModule, PrimFunc, Stmt, StmtKind, Var,
 };
@@ -467,7 +468,7 @@ impl HostPrinter<'_> {
                 op: Op::TvmCallPacked,
                 args,
             } => {
-                if args.first().and_then(|a| a.as_str()) == Some("__tvm_set_device") {
+                if args[at!(TvmCallPacked.func_name)].as_str() == Some("__tvm_set_device") {
                     let names: Vec<String> = self.names.iter().map(|n| string_literal(n)).collect();
                     let names = names.join(", ");
                     self.lines.push(Line::new(format!(

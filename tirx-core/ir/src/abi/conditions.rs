@@ -1,5 +1,7 @@
 //! Which argument a condition or value of the host function reads, and what a condition compares.
 
+use super::Field;
+use crate::at;
 use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
@@ -24,24 +26,25 @@ pub fn reads_argument(expr: &Expr) -> bool {
     find(expr, &|e| e.as_call(Op::TvmStructGet).is_some()).is_some()
 }
 
+/// Whether an expression reads an element of an array of extents or strides.
+fn is_number_of_array(e: &Expr) -> bool {
+    let field = |args: &[Expr]| args.get(at!(TvmStructGet.field))?.as_int();
+    e.as_call(Op::TvmStructGet).and_then(field) == Some(Field::Int64Element.number().into())
+}
+
 /// Which element of an array of extents or strides an expression reads.
 pub fn element_position(expr: &Expr) -> Option<i128> {
-    let get = find(
-        expr,
-        &|e| matches!(e.as_call(Op::TvmStructGet), Some([_, _, field]) if field.is_int(17)),
-    )?;
-    get.as_call(Op::TvmStructGet)?.get(1)?.as_int()
+    let get = find(expr, &is_number_of_array)?;
+    get.as_call(Op::TvmStructGet)?
+        .get(at!(TvmStructGet.index))?
+        .as_int()
 }
 
 /// The 64-bit field of a descriptor behind an expression that narrows it to 32 bits.
 pub fn descriptor_value(expr: &Expr) -> Option<&Expr> {
     match &expr.kind {
         ExprKind::Cast(inner)
-            if expr.dtype == DType::INT32
-                && inner.dtype == DType::INT64
-                && inner
-                    .as_call(Op::TvmStructGet)
-                    .is_some_and(|args| args.last().is_some_and(|f| f.is_int(17))) =>
+            if expr.dtype == DType::INT32 && inner.dtype == DType::INT64 && is_number_of_array(inner) =>
         {
             Some(inner)
         }

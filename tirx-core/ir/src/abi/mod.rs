@@ -21,6 +21,7 @@ pub use signature::{Function, FunctionParam, Param, ParamKind, Signature};
 pub use target::Target;
 pub use uses::{Uses, param_uses};
 
+use crate::at;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::fold;
 use crate::intrin::Op;
@@ -147,8 +148,8 @@ pub fn host_function<'a>(module: &'a IRModule, entry: Option<&str>) -> Option<&'
 
 /// Parses a `call_packed`; `None` where it calls something other than a device function of `module`.
 pub fn launch<'a>(module: &'a IRModule, args: &'a [Expr]) -> Option<Launch<'a>> {
-    let (symbol, args) = args.split_first()?;
-    let symbol = symbol.as_str()?;
+    let symbol = args.get(at!(TvmCallPacked.func_name))?.as_str()?;
+    let args = &args[at!(TvmCallPacked.args)..];
     let functions = device_functions(module);
     let function = functions.iter().position(|(name, _)| *name == symbol)?;
     let device = functions[function].1;
@@ -181,8 +182,8 @@ pub fn moved_pointer(expr: &Expr) -> Option<Expr> {
     let ExprKind::Call { op, args } = &expr.kind else {
         return None;
     };
-    let (data, element, offset) = match (op, &args[..]) {
-        (Op::AddressOf, [place]) => match &place.kind {
+    let (data, element, offset) = match op {
+        Op::AddressOf => match &args.get(at!(AddressOf.obj))?.kind {
             ExprKind::BufferLoad { buffer, indices, .. } => {
                 let [index] = &indices[..] else {
                     return None;
@@ -191,7 +192,11 @@ pub fn moved_pointer(expr: &Expr) -> Option<Expr> {
             }
             _ => return None,
         },
-        (Op::TvmAccessPtr, [element, data, offset, ..]) => (data.clone(), element.dtype, offset),
+        Op::TvmAccessPtr => {
+            let element = args.get(at!(TvmAccessPtr.ptype))?.dtype;
+            let offset = args.get(at!(TvmAccessPtr.offset))?;
+            (args.get(at!(TvmAccessPtr.data))?.clone(), element, offset)
+        }
         _ => return None,
     };
     let bits = Expr::constant(

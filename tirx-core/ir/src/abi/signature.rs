@@ -5,6 +5,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{Field, launch, param_uses, tensor_map};
+use crate::at;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::Op;
 use crate::ir::{BinOp, DType, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor, uses_var};
@@ -193,16 +194,17 @@ fn used_arguments(host: &PrimFunc, module: &IRModule) -> Used {
                 ExprKind::Call {
                     op: Op::TvmStructGet,
                     args,
-                } => match args.as_slice() {
-                    [object, index, field]
-                        if field.as_int().and_then(Field::from_number) == Some(Field::ArgValue)
-                            && object.as_var() == self.args.as_ref() =>
+                } => {
+                    let object = args.get(at!(TvmStructGet.arr))?;
+                    let field = args.get(at!(TvmStructGet.field))?.as_int();
+                    if field.and_then(Field::from_number) != Some(Field::ArgValue)
+                        || object.as_var() != self.args.as_ref()
                     {
-                        index.as_int().and_then(|i| i.try_into().ok())
+                        return self.origin(object);
                     }
-                    [object, ..] => self.origin(object),
-                    _ => None,
-                },
+                    let index = args.get(at!(TvmStructGet.index))?.as_int()?;
+                    index.try_into().ok()
+                }
                 _ => expr.operands().find_map(|e| self.origin(e)),
             }
         }

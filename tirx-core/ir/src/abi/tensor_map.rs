@@ -16,6 +16,7 @@ mod numbers;
 
 pub use self::numbers::Numbers;
 
+use crate::at;
 use crate::diagnostic::Diagnostic;
 use crate::intrin::Op;
 use crate::ir::{BinOp, DType, ELEMENT_TYPES, ElementType, Expr, ExprKind, Var};
@@ -91,8 +92,8 @@ pub struct Rule {
 /// # Errors
 /// Where an argument is missing or invalid.
 pub fn encode<'a>(args: &'a [Expr], span: Span) -> Option<Result<Encode<'a>, Box<Diagnostic>>> {
-    let (name, args) = args.split_first()?;
-    (name.as_str() == Some(ENCODE)).then(|| parse(args, span))
+    let name = args.get(at!(TvmCallPacked.func_name))?.as_str()?;
+    (name == ENCODE).then(|| parse(&args[at!(TvmCallPacked.args)..], span))
 }
 
 fn parse(args: &[Expr], span: Span) -> Result<Encode<'_>, Box<Diagnostic>> {
@@ -252,8 +253,11 @@ impl Encode<'_> {
         for number in numbers.into_iter().flatten() {
             *number = wide(&named(number));
         }
-        if let Some([pointer, offset]) = self.address.as_call(Op::HandleAddByteOffset) {
-            let args = vec![pointer.clone(), wide(&named(offset))];
+        if let Some(args) = self.address.as_call(Op::HandleAddByteOffset) {
+            let mut args = args.to_vec();
+            if let Some(offset) = args.get_mut(at!(HandleAddByteOffset.byte_offset)) {
+                *offset = wide(&named(offset));
+            }
             self.address = Expr::call(Op::HandleAddByteOffset, self.address.dtype, args);
         }
         self
@@ -390,12 +394,17 @@ fn wide(e: &Expr) -> Expr {
         ExprKind::Call {
             op: op @ (Op::ShiftLeft | Op::ShiftRight),
             args,
-        } if args.len() == 2 => Expr::call(*op, DType::INT64, vec![wide(&args[0]), wide(&args[1])]),
+        } => Expr::call(*op, DType::INT64, args.iter().map(wide).collect()),
         ExprKind::Call {
             op: Op::IfThenElse,
             args,
         } if args.len() == 3 => {
-            let args = vec![args[0].clone(), wide(&args[1]), wide(&args[2])];
+            let mut args = args.to_vec();
+            for place in [at!(IfThenElse.t), at!(IfThenElse.f)] {
+                if let Some(value) = args.get_mut(place) {
+                    *value = wide(value);
+                }
+            }
             Expr::call(Op::IfThenElse, DType::INT64, args)
         }
         _ => e.clone().cast(DType::INT64),

@@ -7,6 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::at;
 use crate::intrin::row::Access;
 use crate::intrin::{Effect, Op, Operands};
 use crate::ir::{Buffer, BufferStore, Expr, ExprKind, IRModule, PrimFunc, Stmt, StmtKind, Var, Visitor};
@@ -225,7 +226,7 @@ impl Walk<'_> {
 
     fn call(&mut self, op: Op, args: &[Expr], call: &Expr, uses: Uses) {
         match op {
-            Op::AddressOf => match args.first().map(|a| &a.kind) {
+            Op::AddressOf => match args.get(at!(AddressOf.obj)).map(|a| &a.kind) {
                 Some(ExprKind::BufferLoad {
                     buffer,
                     indices,
@@ -238,7 +239,7 @@ impl Walk<'_> {
                 _ => args.iter().for_each(|a| self.walk(a, uses)),
             },
             Op::PtrByteOffset | Op::HandleAddByteOffset => {
-                let moved = args.get(1).and_then(Expr::as_int).map_or(WIDEST, power_of_two);
+                let moved = moved_by(args).map_or(WIDEST, power_of_two);
                 args.iter().for_each(|a| self.walk(a, uses.behind(moved)));
             }
             Op::CallFunction => self.subroutine(args),
@@ -274,10 +275,10 @@ impl Walk<'_> {
 
     /// A call of another function of the module, which does with its parameters what its text says.
     fn subroutine(&mut self, args: &[Expr]) {
-        let Some((name, args)) = args.split_first() else {
+        let Some(name) = args.get(at!(CallFunction.func_name)) else {
             return;
         };
-        let name = name.as_str().unwrap_or_default();
+        let (name, args) = (name.as_str().unwrap_or_default(), &args[at!(CallFunction.args)..]);
         let callee = self.module.functions.iter().find(|(n, _)| &**n == name);
         let uses = match callee {
             Some((_, callee)) if !self.callers.contains(&name) => {
@@ -310,6 +311,12 @@ impl Visitor for Walk<'_> {
     }
 }
 
+/// By how many bytes a call moves a pointer, if it is constant.
+fn moved_by(args: &[Expr]) -> Option<i128> {
+    args.get(at!(PtrByteOffset | HandleAddByteOffset.byte_offset))?
+        .as_int()
+}
+
 /// The pointers that a pointer may be derived from, each with the alignment of the distance to it.
 fn pointers(expr: &Expr, offset: u32, found: &mut impl FnMut(&Var, u32)) {
     match &expr.kind {
@@ -317,7 +324,7 @@ fn pointers(expr: &Expr, offset: u32, found: &mut impl FnMut(&Var, u32)) {
         ExprKind::Call {
             op: Op::AddressOf,
             args,
-        } => match args.first().map(|a| &a.kind) {
+        } => match args.get(at!(AddressOf.obj)).map(|a| &a.kind) {
             Some(ExprKind::BufferLoad { buffer, indices, .. }) => {
                 found(&buffer.data, offset.min(alignment_of_place(buffer, indices)));
             }
@@ -327,10 +334,10 @@ fn pointers(expr: &Expr, offset: u32, found: &mut impl FnMut(&Var, u32)) {
             op: Op::PtrByteOffset | Op::HandleAddByteOffset,
             args,
         } => {
-            let moved = args.get(1).and_then(Expr::as_int).map_or(WIDEST, power_of_two);
-            args.iter()
-                .take(1)
-                .for_each(|a| pointers(a, offset.min(moved), found));
+            let moved = moved_by(args).map_or(WIDEST, power_of_two);
+            if let Some(data) = args.get(at!(PtrByteOffset | HandleAddByteOffset.data)) {
+                pointers(data, offset.min(moved), found);
+            }
         }
         // A value read from memory is not a pointer into that memory.
         ExprKind::BufferLoad { .. } => {}

@@ -118,6 +118,19 @@ impl CallBuilder {
     /// whether an optional argument is present follow from what is set. In debug builds the result is checked against
     /// the row.
     pub fn build(self) -> Expr {
+        let args = self.arguments();
+        // Values that come from a user's text are checked where every call is; here only the builder's use of the row.
+        if cfg!(debug_assertions)
+            && let Err(reason) = Operands::read(self.row, &args)
+        {
+            panic!("{}: {reason}", self.row.name);
+        }
+        let dtype = self.op.result(&args).or(self.dtype).unwrap_or(DType::VOID);
+        Expr::call(self.op, dtype, args).at(self.span)
+    }
+
+    /// The arguments of the call, in the order of the row and unchecked: for those that check them and report what is wrong.
+    pub fn arguments(&self) -> Vec<Expr> {
         let mut args = Vec::with_capacity(self.row.args.len());
         for (arg, part) in self.row.args.iter().zip(&self.parts) {
             let given = |of: &str| {
@@ -143,14 +156,7 @@ impl CallBuilder {
                 }
             }
         }
-        // Values that come from a user's text are checked where every call is; here only the builder's use of the row.
-        if cfg!(debug_assertions)
-            && let Err(reason) = Operands::read(self.row, &args)
-        {
-            panic!("{}: {reason}", self.row.name);
-        }
-        let dtype = self.op.result(&args).or(self.dtype).unwrap_or(DType::VOID);
-        Expr::call(self.op, dtype, args).at(self.span)
+        args
     }
 
     /// The call as a statement.

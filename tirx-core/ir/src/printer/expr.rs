@@ -2,6 +2,7 @@
 
 use super::super::typing;
 use super::{Printer, literal};
+use crate::at;
 use crate::intrin::mnemonic::call::SINK;
 use crate::intrin::mnemonic::{Direction, InstructionCall};
 use crate::intrin::row::Kind;
@@ -86,7 +87,7 @@ fn call_folds(op: Op, args: &[Expr]) -> bool {
             Op::Fabs | Op::Floor | Op::Ceil | Op::Trunc | Op::Round | Op::Nearbyint | Op::Isnan | Op::Likely,
             [x],
         ) => is_number(x),
-        (Op::IfThenElse, [condition, ..]) => is_number(condition),
+        (Op::IfThenElse, _) => args.get(at!(IfThenElse.cond)).is_some_and(is_number),
         (Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor, [a, b]) => is_number(a) && is_number(b),
         (Op::ShiftLeft | Op::ShiftRight, [a, b]) => {
             let within = b
@@ -308,9 +309,12 @@ impl Printer {
     }
 
     fn call(&mut self, out: &mut String, op: Op, args: &[Expr], dtype: DType) {
-        if let (Op::CudaFuncCall, [name, source, rest @ ..]) = (op, args) {
+        if op == Op::CudaFuncCall
+            && let Ok(call) = Operands::read(op.row(), args)
+            && let (Some(name), Some(source)) = (call.get("func_name"), call.get("source_code"))
+        {
             let mut shown = vec![name];
-            shown.extend(rest);
+            shown.extend(call.list("args"));
             out.push_str("T.cuda.func_call(");
             self.list(out, &shown);
             out.push_str(", source_code=");
@@ -321,9 +325,11 @@ impl Printer {
             out.push(')');
             return;
         }
-        if let (Op::CallFunction, [name, args @ ..]) = (op, args) {
+        if op == Op::CallFunction
+            && let Some(name) = args.get(at!(CallFunction.func_name))
+        {
             out.push_str(&format!("Module.{}(", name.as_str().unwrap_or_default()));
-            self.list(out, &args.iter().collect::<Vec<_>>());
+            self.list(out, &args[at!(CallFunction.args)..].iter().collect::<Vec<_>>());
             out.push(')');
             return;
         }
@@ -355,7 +361,9 @@ impl Printer {
             }
             let element = match operand.direction {
                 Direction::Read => None,
-                _ => e.as_call(Op::AddressOf).and_then(<[Expr]>::first),
+                _ => e
+                    .as_call(Op::AddressOf)
+                    .and_then(|args| args.get(at!(AddressOf.obj))),
             };
             match element {
                 _ if e.as_str() == Some(SINK) => out.push_str("T.ptx.SINK"),

@@ -3,6 +3,7 @@
 use super::Printer;
 use super::buffer::Place;
 use super::expr::{end, type_text};
+use crate::at;
 use crate::intrin::Op;
 use crate::ir::abi::keys;
 use crate::ir::{
@@ -157,7 +158,7 @@ impl Printer {
                 let text = self.expr_text(e);
                 match &e.kind {
                     ExprKind::Call { op: Op::Ret, args } if args.len() == 1 => {
-                        let value = self.expr_text(&args[0]);
+                        let value = self.expr_text(&args[at!(Ret.value)]);
                         self.line(&format!("return {value}"));
                     }
                     ExprKind::Call { .. } => self.line(&text),

@@ -1,6 +1,7 @@
 //! Calls have the arguments and the result that the row of their operation requires.
 
 use super::Verifier;
+use crate::at;
 use crate::intrin::{Effect, Op, ResultRule};
 use crate::ir::{DType, Expr, ExprKind, print_expr};
 
@@ -37,21 +38,27 @@ impl Verifier<'_> {
                 format!("T.{} outside of a loop", info.script)
             });
         }
-        if op == Op::IfThenElse && args.len() == 3 {
-            self.check(args[0].dtype.is_bool(), e.span, || {
-                format!("if_then_else by {}", args[0].dtype)
+        if op == Op::IfThenElse && args.len() == op.row().args.len() {
+            let dtype = |place: usize| args[place].dtype;
+            let (condition, t, f) = (
+                dtype(at!(IfThenElse.cond)),
+                dtype(at!(IfThenElse.t)),
+                dtype(at!(IfThenElse.f)),
+            );
+            self.check(condition.is_bool(), e.span, || {
+                format!("if_then_else by {condition}")
             });
-            self.check(args[1].dtype == args[2].dtype, e.span, || {
-                format!("if_then_else of {} or {}", args[1].dtype, args[2].dtype)
-            });
+            self.check(t == f, e.span, || format!("if_then_else of {t} or {f}"));
         }
-        if op == Op::AddressOf && args.len() == 1 {
-            let ok = match &args[0].kind {
+        if op == Op::AddressOf
+            && let Some(place) = args.get(at!(AddressOf.obj))
+        {
+            let ok = match &place.kind {
                 ExprKind::BufferLoad { .. } => true,
                 ExprKind::Var(var) => var.ty().is_tensor_map(),
                 _ => false,
             };
-            self.check(ok, e.span, || format!("address_of `{}`", print_expr(&args[0])));
+            self.check(ok, e.span, || format!("address_of `{}`", print_expr(place)));
         }
     }
 }

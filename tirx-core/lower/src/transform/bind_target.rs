@@ -7,6 +7,7 @@
 //! What a kernel asks of its target is answered here too: see `target_choices`.
 
 use crate::ir::abi::keys;
+use crate::ir::at;
 use rustc_hash::FxHashSet;
 
 use super::{PassContext, Target, target_choices};
@@ -57,8 +58,9 @@ struct Called(FxHashSet<String>);
 
 impl Visitor for Called {
     fn visit_expr(&mut self, expr: &Expr) {
-        if let Some([name, ..]) = expr.as_call(Op::CallFunction) {
-            self.0.extend(name.as_str().map(String::from));
+        if let Some(args) = expr.as_call(Op::CallFunction) {
+            let name = args[at!(CallFunction.func_name)].as_str();
+            self.0.extend(name.map(String::from));
         }
         self.walk_expr(expr);
     }

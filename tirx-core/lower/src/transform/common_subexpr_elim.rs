@@ -23,6 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::PassContext;
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
+use crate::ir::at;
 use crate::ir::{
     Assert, Attr, AttrNode, BinOp, Buffer, BufferStore, Expr, ExprKind, ForLoop, IRModule, Mutator, PrimFunc,
     Stmt, StmtKind, Var,
@@ -140,10 +141,10 @@ impl Table {
             ExprKind::Call {
                 op: Op::IfThenElse,
                 args,
-            } if args.len() == 3 => {
-                self.expr(&args[0], place, lazy);
-                self.expr(&args[1], place, true);
-                self.expr(&args[2], place, true);
+            } => {
+                self.expr(&args[at!(IfThenElse.cond)], place, lazy);
+                self.expr(&args[at!(IfThenElse.t)], place, true);
+                self.expr(&args[at!(IfThenElse.f)], place, true);
                 return Seen::Other;
             }
             ExprKind::Binary(_, a, b) => {

@@ -8,11 +8,13 @@
 //! The product is one of 64 bits. A multiplier of one half (`2^30` of 31 bits) with a constant `s` only shifts.
 
 use crate::intrin::Op;
+use crate::ir::at;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
-/// `q_multiply_shift` of lowered operands; `None` unless there are four, all integers.
+/// `q_multiply_shift` of lowered operands; `None` unless all are integers.
 pub(super) fn multiply_shift(args: &[Expr]) -> Option<Expr> {
-    let [x, y, q, s] = args else { return None };
+    let (x, y) = (&args[at!(QMultiplyShift.x)], &args[at!(QMultiplyShift.y)]);
+    let (q, s) = (&args[at!(QMultiplyShift.q)], &args[at!(QMultiplyShift.s)]);
     if !are_integers(args) {
         return None;
     }
@@ -47,14 +49,17 @@ fn are_integers(args: &[Expr]) -> bool {
     args.iter().all(|a| a.dtype.is_integer())
 }
 
-/// `q_multiply_shift_per_axis` of lowered operands; `None` unless there are seven, the first five integers.
+/// `q_multiply_shift_per_axis` of lowered operands; `None` unless all but the flags are integers.
 pub(super) fn multiply_shift_per_axis(args: &[Expr]) -> Option<Expr> {
-    if !are_integers(args.get(..5)?) {
+    if !are_integers(&args[..at!(QMultiplyShiftPerAxis.is_lshift_required)]) {
         return None;
     }
-    let [x, y, left, right, q, has_left, _] = args else {
-        return None;
-    };
+    let x = &args[at!(QMultiplyShiftPerAxis.x)];
+    let y = &args[at!(QMultiplyShiftPerAxis.y)];
+    let left = &args[at!(QMultiplyShiftPerAxis.ls)];
+    let right = &args[at!(QMultiplyShiftPerAxis.rs)];
+    let q = &args[at!(QMultiplyShiftPerAxis.q)];
+    let has_left = &args[at!(QMultiplyShiftPerAxis.is_lshift_required)];
     let left = (!has_left.is_int(0)).then_some(left);
     Some(product(x, y, left, &sum(right.clone(), q.clone())))
 }

@@ -9,7 +9,8 @@
 //! converted. **Cost.** One walk.
 
 use crate::intrin::Op;
-use crate::ir::{BinOp, DType, Expr, ExprKind, Mutator, PrimFunc, TypeCode};
+use crate::ir::at;
+use crate::ir::{BinOp, DType, ElementType, Expr, ExprKind, Mutator, PrimFunc};
 
 /// The function with operations on types that `unsupported` accepts done in float32.
 pub(super) fn legalize(func: PrimFunc, unsupported: fn(DType) -> bool) -> PrimFunc {
@@ -78,7 +79,7 @@ impl Legalize {
                 ExprKind::Call {
                     op: Op::IfThenElse,
                     args,
-                } => args[1..].iter().any(|arm| self.is_computed(arm)),
+                } => args[at!(IfThenElse.t)..].iter().any(|arm| self.is_computed(arm)),
                 ExprKind::Call { op, args } => op.traits().arithmetic && self.any_unsupported(args),
                 _ => false,
             }
@@ -86,8 +87,9 @@ impl Legalize {
 
     /// Whether the target converts between a narrow float and float16 itself: float16 holds all its values.
     fn converts_directly(&self, value: &Expr, to: DType) -> bool {
-        let narrow =
-            |d: DType| (self.unsupported)(d) && d.is_small_float() && d.code != TypeCode::Float8_e8m0fnu;
+        let largest = |d: DType| ElementType::of(d.element()).and_then(|row| row.largest);
+        let held = |d: DType| largest(d) <= largest(DType::FLOAT16);
+        let narrow = |d: DType| (self.unsupported)(d) && d.is_small_float() && held(d);
         let half = |d: DType| d.element() == DType::FLOAT16;
         narrow(value.dtype) && half(to) && !self.is_computed(value) || half(value.dtype) && narrow(to)
     }

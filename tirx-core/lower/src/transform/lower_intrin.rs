@@ -23,6 +23,7 @@
 //! **Cost.** One walk; bounds are computed once per division.
 
 use crate::ir::abi::keys;
+use crate::ir::at;
 use rustc_hash::FxHashMap;
 
 use super::{PassContext, fixed_point, print_buffer};
@@ -170,12 +171,10 @@ impl LowerIntrin {
     /// `address_of` the element that a `tvm_access_ptr` points to, where a buffer of the element type is declared over
     /// the pointer.
     fn access_ptr(&mut self, args: &[Expr]) -> Option<Expr> {
-        let [element, data, offset, ..] = args else {
-            return None;
-        };
-        let over = self.buffers.get(data.as_var()?)?;
-        let buffer = over.iter().find(|b| b.dtype == element.dtype)?.clone();
-        let load = Expr::load(&buffer, vec![self.expr(offset)]);
+        let over = self.buffers.get(args[at!(TvmAccessPtr.data)].as_var()?)?;
+        let element = args[at!(TvmAccessPtr.ptype)].dtype;
+        let buffer = over.iter().find(|b| b.dtype == element)?.clone();
+        let load = Expr::load(&buffer, vec![self.expr(&args[at!(TvmAccessPtr.offset)])]);
         Some(Expr::call(Op::AddressOf, DType::HANDLE, vec![load]))
     }
 
@@ -188,11 +187,13 @@ impl LowerIntrin {
         else {
             return None;
         };
-        let [data, dtype, text, scalar, _, shape @ ..] = &args[..] else {
+        // Is it a string? A scalar? The number of dimensions, and the extents.
+        let [text, scalar, _, shape @ ..] = &args[at!(PrintBuffer.rest)..] else {
             return None;
         };
-        let data = data.as_var().filter(|_| text.is_int(0))?;
-        let dtype: DType = dtype.as_str()?.parse().ok()?;
+        let data = args[at!(PrintBuffer.buffer_var)].as_var();
+        let data = data.filter(|_| text.is_int(0))?;
+        let dtype: DType = args[at!(PrintBuffer.dtype)].as_str()?.parse().ok()?;
         let shape = self.exprs(shape);
         let count = (shape.iter().cloned()).reduce(|a, b| Expr::binary(BinOp::Mul, a, b));
         let count = count.unwrap_or(Expr::constant(DType::INT32, 1));
@@ -308,27 +309,30 @@ impl Mutator for LowerIntrin {
             ExprKind::Call {
                 op: Op::IfThenElse,
                 args,
-            } if args.len() == 3 => {
-                let condition = self.expr(&args[0]);
-                let then = self.under_expr(&args[0], &args[1]);
-                let otherwise = Expr::logical_not(args[0].clone());
-                let otherwise = self.under_expr(&otherwise, &args[2]);
+            } => {
+                let given = &args[at!(IfThenElse.cond)];
+                let condition = self.expr(given);
+                let then = self.under_expr(given, &args[at!(IfThenElse.t)]);
+                let otherwise = Expr::logical_not(given.clone());
+                let otherwise = self.under_expr(&otherwise, &args[at!(IfThenElse.f)]);
                 Expr::call(Op::IfThenElse, expr.dtype, vec![condition, then, otherwise]).at(span)
             }
             ExprKind::Call {
                 op: Op::Sigmoid,
                 args,
-            } if args.len() == 1 => {
-                let x = self.expr(&args[0]);
+            } => {
+                let x = self.expr(&args[at!(Sigmoid.x)]);
                 let constant = |v: f64| Expr::float(expr.dtype, v);
                 let negated = Expr::binary(BinOp::Sub, constant(0.0), x);
                 let exp = Expr::call(Op::Exp, expr.dtype, vec![negated]);
                 let sum = Expr::binary(BinOp::Add, constant(1.0), exp);
                 Expr::binary(BinOp::Div, constant(1.0), sum).at(span)
             }
-            ExprKind::Call { op, args } if shuffle(*op).is_some() && args.len() == 5 => {
+            ExprKind::Call { op, args } if shuffle(*op).is_some() => {
                 // CUDA's shuffles take no warp size: it is always 32.
-                let args = self.exprs(&args[..4]);
+                const WARP_SIZE: usize =
+                    at!(TvmWarpShuffle | TvmWarpShuffleUp | TvmWarpShuffleDown | TvmWarpShuffleXor.warp_size);
+                let args = self.exprs(&args[..WARP_SIZE]);
                 let op = shuffle(*op).unwrap_or(*op);
                 Expr::new(ExprKind::Call { op, args }, expr.dtype, span)
             }

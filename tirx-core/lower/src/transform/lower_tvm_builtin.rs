@@ -24,6 +24,7 @@ use super::PassContext;
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::abi::{Field, arg_type, is_host};
+use crate::ir::at;
 use crate::ir::{Attr, DType, Expr, ExprKind, IRModule, Mutator, PrimFunc, Stmt, StmtKind, Var};
 use crate::source::Span;
 
@@ -59,9 +60,13 @@ struct LowerTVMBuiltin {
 impl LowerTVMBuiltin {
     /// Stores `value` in a field of an element.
     fn set(&self, element: i32, field: Field, value: Expr, span: Span) -> Stmt {
-        let field = Expr::int32(field.number());
-        let args = vec![Expr::var(&self.stack), Expr::int32(element), field, value];
-        Stmt::evaluate(Expr::call(Op::TvmStructSet, DType::INT32, args).at(span))
+        let set = Op::TvmStructSet
+            .call()
+            .set("arr", Expr::var(&self.stack))
+            .set("index", element)
+            .set("field", field.number())
+            .set("value", value);
+        set.at(span).stmt()
     }
 
     /// Stores an argument and its type.
@@ -92,7 +97,10 @@ impl LowerTVMBuiltin {
 
     /// The stores and the call.
     fn call(&mut self, args: &[Expr], span: Span) -> Option<Stmt> {
-        let (name, args) = args.split_first()?;
+        let (name, args) = (
+            &args[at!(TvmCallPacked.func_name)],
+            &args[at!(TvmCallPacked.args)..],
+        );
         let mut statements = Vec::with_capacity(args.len() * 3 + 4);
         for (element, arg) in args.iter().enumerate() {
             self.argument(element as i32, arg, &mut statements);
@@ -101,10 +109,13 @@ impl LowerTVMBuiltin {
         statements.push(self.set(count, Field::ArgType, Expr::int32(arg_type::NONE as i32), span));
         statements.push(self.set(count, Field::Padding, Expr::int32(0), span));
         statements.push(self.set(count, Field::ArgValue, Expr::int64(0), span));
-        let range = [Expr::int32(0), Expr::int32(count)];
-        let args = [name.clone(), Expr::var(&self.stack)].into_iter().chain(range);
-        let call = Expr::call(Op::TvmCallPackedLowered, DType::INT32, args.collect());
-        statements.push(Stmt::evaluate(call.at(span)));
+        let call = Op::TvmCallPackedLowered
+            .call()
+            .set("func_name", name)
+            .set("value_stack", Expr::var(&self.stack))
+            .set("begin", 0)
+            .set("end", count);
+        statements.push(call.at(span).stmt());
         self.elements = self.elements.max(count + 1);
         Some(Stmt::seq(statements))
     }

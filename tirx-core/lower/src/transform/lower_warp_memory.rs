@@ -21,6 +21,7 @@
 //! **Cost.** Nothing for functions without warp memory but one walk; else two walks.
 
 use crate::ir::abi::keys;
+use crate::ir::at;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{PassContext, Target};
@@ -192,8 +193,10 @@ struct TakeBits<'a>(&'a mut Lower);
 impl Mutator for TakeBits<'_> {
     fn expr(&mut self, expr: &Expr) -> Expr {
         let (op, a, b) = match &expr.kind {
-            ExprKind::Call { op, args } if BITS.contains(op) && args.len() == 2 => {
-                (*op, self.expr(&args[0]), self.expr(&args[1]))
+            ExprKind::Call { op, args } if BITS.contains(op) => {
+                let x = self.expr(&args[at!(BitwiseAnd | BitwiseOr | BitwiseXor.x)]);
+                let y = self.expr(&args[at!(BitwiseAnd | BitwiseOr | BitwiseXor.y)]);
+                (*op, x, y)
             }
             _ => return self.walk_expr(expr),
         };
@@ -356,7 +359,7 @@ impl Lower {
         registers
     }
 
-    fn load(&mut self, buffer: &Buffer, index: &Expr, dtype: DType, span: Span) -> Option<Expr> {
+    fn load(&mut self, buffer: &Buffer, index: &Expr, span: Span) -> Option<Expr> {
         let (lane, register) = self.place(buffer, index)?;
         let flat = self.registers(buffer);
         let own = self.analyzer.can_prove_equal(&lane, &Expr::var(&self.lane));
@@ -381,8 +384,12 @@ impl Lower {
             self.fail(span, message);
         }
         let mask = Expr::call(Op::TvmWarpActivemask, DType::UINT32, vec![]);
-        let size = || Expr::int32(Target::WARP_SIZE as i32);
-        Some(Expr::call(Op::TvmWarpShuffle, dtype, vec![mask, value, lane, size(), size()]).at(span))
+        let shuffle = Op::TvmWarpShuffle.call().set("mask", mask).set("value", value);
+        let shuffle = shuffle
+            .set("warp_id", lane)
+            .set("width", Target::WARP_SIZE as i32);
+        let shuffle = shuffle.set("warp_size", Target::WARP_SIZE as i32);
+        Some(shuffle.at(span).build())
     }
 }
 
@@ -399,7 +406,7 @@ impl Mutator for Lower {
             ExprKind::BufferLoad { buffer, indices, .. } if buffer.scope() == "warp" => match &indices[..] {
                 [index] => {
                     let index = self.expr(index);
-                    let load = self.load(buffer, &index, expr.dtype, expr.span);
+                    let load = self.load(buffer, &index, expr.span);
                     load.unwrap_or_else(|| expr.clone())
                 }
                 _ => expr.clone(),

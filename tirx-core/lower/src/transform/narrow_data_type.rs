@@ -18,6 +18,7 @@ use super::PassContext;
 use crate::arith::{Analyzer, ConstIntBound, fold};
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
+use crate::ir::at;
 use crate::ir::{
     Attr, AttrNode, BinOp, Buffer, BufferStore, DType, Expr, ExprKind, ForLoop, IRModule, Mutator, PrimFunc,
     Stmt, StmtKind, Var, Visitor,
@@ -88,7 +89,7 @@ fn inner<'a>(analyzer: &Analyzer, expr: &'a Expr) -> Option<Vec<&'a Expr>> {
         ExprKind::Call {
             op: Op::IfThenElse,
             args,
-        } => Some(args[1..].iter().collect()),
+        } => Some(args[at!(IfThenElse.t)..].iter().collect()),
         ExprKind::Call {
             op: Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor,
             args,
@@ -97,10 +98,9 @@ fn inner<'a>(analyzer: &Analyzer, expr: &'a Expr) -> Option<Vec<&'a Expr>> {
         ExprKind::Call {
             op: Op::ShiftLeft | Op::ShiftRight,
             args,
-        } if args.len() == 2
-            && analyzer
-                .const_int_bound(&args[1])
-                .is_within(ConstIntBound::new(0, 31)) =>
+        } if analyzer
+            .const_int_bound(&args[at!(ShiftLeft | ShiftRight.y)])
+            .is_within(ConstIntBound::new(0, 31)) =>
         {
             Some(args.iter().collect())
         }
@@ -125,7 +125,7 @@ impl Collector {
                     ExprKind::Call {
                         op: Op::IfThenElse,
                         args,
-                    } => self.visit_expr(&args[0]),
+                    } => self.visit_expr(&args[at!(IfThenElse.cond)]),
                     _ => {}
                 }
             }
@@ -288,17 +288,17 @@ impl Rewriter {
                 Expr::ramp(base, stride, *lanes)
             }
             ExprKind::Broadcast { value, lanes } => Expr::broadcast(self.narrowed(value), *lanes),
-            ExprKind::Call { op, args } if *op != Op::IfThenElse => {
-                let args = args.iter().map(|a| self.narrowed(a)).collect();
-                Expr::call(*op, dtype, args)
-            }
             ExprKind::Call { op, args } => {
-                let (c, t, f) = (
-                    self.expr(&args[0]),
-                    self.narrowed(&args[1]),
-                    self.narrowed(&args[2]),
-                );
-                Expr::call(*op, dtype, vec![c, t, f])
+                let args = args.iter().enumerate().map(|(place, arg)| {
+                    let chooses = *op == Op::IfThenElse && place == at!(IfThenElse.cond);
+                    if chooses {
+                        self.expr(arg)
+                    } else {
+                        self.narrowed(arg)
+                    }
+                });
+                let args = args.collect();
+                Expr::call(*op, dtype, args)
             }
             ExprKind::Cast(a) => {
                 let a = self.expr(a);

@@ -14,6 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::diagnostic::Diagnostic;
 use crate::intrin::row::{Memory, Synchronizes};
 use crate::intrin::{Effect, Op};
+use crate::ir::at;
 use crate::ir::{Buffer, Expr, ExprKind, PrimFunc, Stmt, StmtKind, Var, Visitor};
 use crate::source::Span;
 
@@ -189,7 +190,7 @@ impl Visitor for Reads {
                 args,
                 ..
             } => {
-                if let Some(ExprKind::BufferLoad { indices, .. }) = args.first().map(|e| &e.kind) {
+                if let ExprKind::BufferLoad { indices, .. } = &args[at!(AddressOf.obj)].kind {
                     indices.iter().for_each(|index| self.visit_expr(index));
                     return;
                 }

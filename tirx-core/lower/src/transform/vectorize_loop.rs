@@ -24,6 +24,7 @@ use super::unroll_loop::{copy_with, leaves_early};
 use crate::arith::{fold, has_effect};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::Op;
+use crate::ir::at;
 use crate::ir::{
     Assert, Attr, AttrNode, BinOp, BufferStore, DType, Expr, ExprKind, ForKind, ForLoop, IRModule, Mutator,
     Stmt, StmtKind, Type, Var, Visitor,
@@ -353,14 +354,15 @@ impl Vectorizer {
                 }
                 match op {
                     Op::IfThenElse => {
-                        let [c, t, f] = &*new else { return Err(NoVector) };
-                        if c.dtype.is_vector() {
+                        if new[at!(IfThenElse.cond)].dtype.is_vector() {
                             return Err(NoVector);
                         }
-                        let branches = [t, f].map(|e| self.broadcast(e.clone()));
-                        let dtype = branches[0].dtype;
-                        let [t, f] = branches;
-                        Expr::call(*op, dtype, vec![c.clone(), t, f])
+                        let mut args = new;
+                        for arm in [at!(IfThenElse.t), at!(IfThenElse.f)] {
+                            args[arm] = self.broadcast(args[arm].clone());
+                        }
+                        let dtype = args[at!(IfThenElse.t)].dtype;
+                        Expr::call(*op, dtype, args)
                     }
                     _ if op.traits().elementwise && expr.dtype.is_scalar() => {
                         let args = new.into_iter().map(|e| self.broadcast(e)).collect();

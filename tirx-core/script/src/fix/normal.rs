@@ -24,6 +24,7 @@ use crate::intrin::mnemonic::call::{InstructionCall, SINK};
 use crate::intrin::mnemonic::syntax::Direction;
 use crate::intrin::operands::Operands;
 use crate::ir::abi::keys;
+use crate::ir::at;
 use crate::ir::{
     Attr, BinOp, Buffer, DType, Expr, ExprKind, IRModule, Mutator, Stmt, StmtKind, Visitor, print_func,
     print_stmt,
@@ -225,7 +226,7 @@ fn mapped(pointer: &Expr, rank: &Expr) -> Expr {
 
 fn is_mapped(value: &Expr) -> bool {
     matches!(&value.kind, ExprKind::Call { op: Op::PtxInstruction, args }
-        if args.first().is_some_and(|name| *name == Expr::string("mapa.shared::cluster.u32")))
+        if args[at!(PtxInstruction.mnemonic)].as_str() == Some("mapa.shared::cluster.u32"))
 }
 
 /// An arrival at a barrier of another block, by the barrier's address there.
@@ -341,22 +342,22 @@ fn guarded(call: &Expr) -> Option<Stmt> {
 
 /// A call with its row and column added to its address.
 fn with_one_address(op: Op, args: &[Expr], address: &str, call: &Expr) -> Option<Expr> {
-    let at = |name: &str| op.row().args.iter().position(|arg| arg.name == name);
-    let (address, row, col) = (at(address)?, at("row")?, at("col")?);
-    let parts = [args.get(address)?, args.get(row)?, args.get(col)?];
-    if parts[1].is_int(0) && parts[2].is_int(0) {
+    let read = Operands::read(op.row(), args).ok()?;
+    let (base, row, col) = (read.get(address)?, read.get("row")?, read.get("col")?);
+    if row.is_int(0) && col.is_int(0) {
         return None;
     }
-    let sum = Op::CudaGetTmemAddr.call();
-    let sum = ["addr", "row_offset", "col_offset"]
-        .iter()
-        .zip(parts)
-        .fold(sum, |sum, (name, part)| sum.set(name, part));
-    let mut args = args.to_vec();
-    args[address] = sum.build();
-    args[row] = Expr::int32(0);
-    args[col] = Expr::int32(0);
-    Some(Expr::new(ExprKind::Call { op, args }, call.dtype, call.span))
+    let sum = Op::CudaGetTmemAddr.call().set("addr", base);
+    let sum = sum.set("row_offset", row).set("col_offset", col).build();
+    let mut other = op.call();
+    for (arg, values) in read.each() {
+        other = match arg.name {
+            name if name == address => other.set(name, &sum),
+            name @ ("row" | "col") => other.set(name, 0),
+            name => other.list(name, values.to_vec()),
+        };
+    }
+    Some(other.dtype(call.dtype).build().at(call.span))
 }
 
 /// The condition and the body of a loop that begins with `if …: break`.

@@ -30,11 +30,10 @@ pub(super) fn tokens(script: &str, given: &Given) -> Vec<(&'static str, String)>
         Some(Some(Literal::Text(text))) => Some(text.as_str()),
         _ => None,
     };
-    let [d, a, b, sfa, sfb] = [0, 1, 2, 3, 4].map(|at| text(DTYPES[at]));
-    let (Some(d), Some(a), Some(b)) = (d, a, b) else {
+    let (Some(d), Some(a), Some(b)) = (text("d_dtype"), text("a_dtype"), text("b_dtype")) else {
         return Vec::new();
     };
-    let scales = sfa.zip(sfb);
+    let scales = text("sfa_dtype").zip(text("sfb_dtype"));
     let Ok(kind) = mma_kind(d, a, b, scales) else {
         return Vec::new();
     };

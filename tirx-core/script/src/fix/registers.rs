@@ -5,6 +5,7 @@ use super::calls::Literal;
 use crate::intrin::Op;
 use crate::intrin::operands::Operands;
 use crate::intrin::row::Kind;
+use crate::ir::at;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
 /// How many elements a modifier of vectors names: 4 of `v4`.
@@ -46,7 +47,7 @@ pub(super) fn one_by_one(op: Op, args: &[Expr], call: &Expr) -> Option<Expr> {
     let all: Vec<Expr> = match new {
         "values" => all
             .iter()
-            .filter_map(|e| e.as_call(Op::AddressOf)?.first().cloned())
+            .filter_map(|e| e.as_call(Op::AddressOf)?.get(at!(AddressOf.obj)).cloned())
             .collect(),
         _ => all,
     };

@@ -189,27 +189,23 @@ fn access_ptr(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         }
         Ok(e)
     };
-    let args = vec![
-        annotation(call, "ptype")?,
-        pointer(call, "data")?,
-        elements(call, "offset")?,
-        elements(call, "extent")?,
-        call.expr("rw_mask")?,
-    ];
-    Ok(Value::Expr(
-        Expr::call(Op::TvmAccessPtr, DType::HANDLE, args).at(call.span),
-    ))
+    let access = Op::TvmAccessPtr
+        .call()
+        .set("ptype", annotation(call, "ptype")?)
+        .set("data", pointer(call, "data")?)
+        .set("offset", elements(call, "offset")?)
+        .set("extent", elements(call, "extent")?)
+        .set("rw_mask", call.expr("rw_mask")?);
+    Ok(Value::Expr(access.at(call.span).build()))
 }
 
 fn ptr_byte_offset(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
-    let args = vec![
-        pointer(call, "data")?,
-        call.expr("byte_offset")?,
-        annotation(call, "dtype")?,
-    ];
-    Ok(Value::Expr(
-        Expr::call(Op::PtrByteOffset, DType::HANDLE, args).at(call.span),
-    ))
+    let moved = Op::PtrByteOffset
+        .call()
+        .set("data", pointer(call, "data")?)
+        .set("byte_offset", call.expr("byte_offset")?)
+        .set("dtype", annotation(call, "dtype")?);
+    Ok(Value::Expr(moved.at(call.span).build()))
 }
 
 fn buffer_offset(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
@@ -271,23 +267,23 @@ fn call_packed(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 }
 
 fn call_packed_lowered(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
-    let args = vec![
-        Expr::string(call.text("func_name")?).at(call.span),
-        call.argument("value_stack")?,
-        call.expr("begin")?,
-        call.expr("end")?,
-    ];
-    Ok(Value::Expr(
-        Expr::call(Op::TvmCallPackedLowered, DType::INT32, args).at(call.span),
-    ))
+    let lowered = Op::TvmCallPackedLowered
+        .call()
+        .set("func_name", Expr::string(call.text("func_name")?))
+        .set("value_stack", call.argument("value_stack")?)
+        .set("begin", call.expr("begin")?)
+        .set("end", call.expr("end")?);
+    Ok(Value::Expr(lowered.at(call.span).build()))
 }
 
 fn struct_get(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
-    let args = vec![call.argument("arr")?, call.expr("index")?, call.expr("field")?];
-    let dtype = call.dtype("dtype")?;
-    Ok(Value::Expr(
-        Expr::call(Op::TvmStructGet, dtype, args).at(call.span),
-    ))
+    let get = Op::TvmStructGet
+        .call()
+        .set("arr", call.argument("arr")?)
+        .set("index", call.expr("index")?)
+        .set("field", call.expr("field")?)
+        .dtype(call.dtype("dtype")?);
+    Ok(Value::Expr(get.at(call.span).build()))
 }
 
 fn target(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
@@ -438,10 +434,9 @@ fn dp4a(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 
 fn print_buffer(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let dtype = call.dtype("dtype")?;
-    let mut args = vec![
-        call.argument("buffer_var")?,
-        Expr::string(dtype.to_string()).at(call.span),
-    ];
+    let data = call.argument("buffer_var")?;
+    // The row has no names for these, and for the extents that follow them.
+    let mut args = Vec::new();
     for flag in ["is_string", "is_scalar"] {
         args.push(typing::cast(call.operand(flag)?, DType::BOOL, call.span)?);
     }
@@ -457,9 +452,9 @@ fn print_buffer(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
             None => return call.expected("shape", "an extent"),
         }
     }
-    Ok(Value::Expr(
-        Expr::call(Op::PrintBuffer, DType::VOID, args).at(call.span),
-    ))
+    let print = Op::PrintBuffer.call().set("buffer_var", data);
+    let print = print.set("dtype", &dtype.to_string()).list("rest", args);
+    Ok(Value::Expr(print.at(call.span).build()))
 }
 
 fn assume(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {

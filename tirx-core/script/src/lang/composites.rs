@@ -5,7 +5,7 @@ use super::call::{Call, Function, function, variadic};
 use super::convert;
 use crate::diagnostic::Result;
 use crate::intrin::Op;
-use crate::intrin::rows::matrix::sparse_registers;
+use crate::intrin::rows::matrix::{dense_registers, register_dtype, sparse_registers};
 use crate::ir::{DType, Expr, Type, fold};
 
 const CP_ASYNC: &[Param] = &[];
@@ -27,19 +27,58 @@ pub(super) static FUNCTIONS: &[Function] = &[
     function("T.cuda.iket.official_event", EVENT, official_event),
 ];
 
-/// The arguments by position, without an optional leading dtype.
-fn positional(call: &Call, count: usize, names: &str) -> Result<Vec<Expr>> {
-    let mut args = call.rest_args()?;
-    if args.len() == count + 1 && args[0].as_str().is_some() {
-        args.remove(0);
+/// The arguments of a function that takes all of them by position, by their names.
+struct Listed {
+    names: &'static [&'static str],
+    values: Vec<Expr>,
+}
+
+impl Listed {
+    fn of(call: &Call, names: &'static [&'static str], values: Vec<Expr>) -> Result<Listed> {
+        match values.len() == names.len() {
+            true => Ok(Listed { names, values }),
+            false => call.fail_with(
+                format!("takes {} arguments, found {}", names.len(), values.len()),
+                format!("they are {}", names.join(", ")),
+            ),
+        }
     }
-    match args.len() == count {
-        true => Ok(args),
-        false => call.fail_with(
-            format!("takes {count} arguments, found {}", args.len()),
-            format!("they are {names}"),
-        ),
+
+    fn get(&self, name: &str) -> &Expr {
+        let place = self.names.iter().position(|n| *n == name);
+        &self.values[place.expect("the names that are asked for are those of the function's own list")]
     }
+
+    /// A text among them; empty where it is none.
+    fn text(&self, name: &str) -> &str {
+        self.get(name).as_str().unwrap_or_default()
+    }
+
+    fn needed_text(&self, call: &Call, name: &str) -> Result<&str> {
+        match self.get(name).as_str() {
+            Some(text) => Ok(text),
+            None => call.fail(format!("{name} must be a string")),
+        }
+    }
+
+    /// Pointers to `count` registers from a pointer and an offset on.
+    fn registers(&self, [pointer, offset]: [&str; 2], count: usize, dtype: DType) -> Vec<Expr> {
+        registers(self.get(pointer), self.get(offset), count, dtype)
+    }
+}
+
+/// The arguments by position, after a dtype that may be left out.
+fn positional(call: &Call, names: &'static [&'static str]) -> Result<(Option<DType>, Listed)> {
+    let mut values = call.rest_args()?;
+    let dtype = match &values[..] {
+        [first, ..] if values.len() == names.len() + 1 => first.as_str().map(str::to_string),
+        _ => None,
+    };
+    if dtype.is_some() {
+        values.remove(0);
+    }
+    let dtype = dtype.and_then(|name| name.parse().ok());
+    Ok((dtype, Listed::of(call, names, values)?))
 }
 
 /// The number of bytes of the element that a pointer points to.
@@ -60,11 +99,9 @@ fn moved(pointer: &Expr, offset: &Expr, element: i128, bytes: i128, dtype: DType
         Expr::constant(offset.dtype, bytes),
     );
     let annotation = Expr::call(Op::TypeAnnotation, dtype, vec![]);
-    Expr::call(
-        Op::PtrByteOffset,
-        DType::HANDLE,
-        vec![pointer.clone(), distance, annotation],
-    )
+    let moved = Op::PtrByteOffset.call().set("data", pointer);
+    let moved = moved.set("byte_offset", distance).set("dtype", annotation);
+    moved.build()
 }
 
 /// Pointers to `count` consecutive registers.
@@ -80,68 +117,66 @@ fn node(call: &Call, op: Op, args: Vec<Expr>) -> Result<Value> {
 }
 
 fn cp_async(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
-    let all = call.rest_args()?;
-    let said = all
-        .first()
-        .filter(|_| all.len() == 6)
-        .and_then(|e| e.as_str())
-        .map(str::to_string);
-    let args = positional(call, 5, "dst_ptr, dst_offset, src_ptr, src_offset, cp_size")?;
+    let names = &["dst_ptr", "dst_offset", "src_ptr", "src_offset", "cp_size"];
     // Offsets count elements of the given dtype, or of the pointers' element type.
-    let dtype: Option<DType> = said.and_then(|name| name.parse().ok());
-    let bytes = |p: &Expr| dtype.map_or(element_bytes(p), |d| i128::from(d.bits) / 8);
-    let list = vec![
-        moved(&args[0], &args[1], bytes(&args[0]), 0, DType::UINT8),
-        moved(&args[2], &args[3], bytes(&args[2]), 0, DType::UINT8),
-        args[4].clone(),
-        Expr::constant(DType::UINT64, 0),
-        Expr::int32(0),
-        Expr::int32(-1),
-        Expr::int32(-1),
-        Expr::string(""),
-    ];
-    node(call, Op::PtxCpAsync, list)
+    let (dtype, args) = positional(call, names)?;
+    let place = |pointer: &str, offset: &str| {
+        let pointer = args.get(pointer);
+        let bytes = dtype.map_or(element_bytes(pointer), |d| i128::from(d.bits) / 8);
+        moved(pointer, args.get(offset), bytes, 0, DType::UINT8)
+    };
+    let copy = Op::PtxCpAsync
+        .call()
+        .set("dst_ptr", place("dst_ptr", "dst_offset"))
+        .set("src_ptr", place("src_ptr", "src_offset"))
+        .set("cp_size", args.get("cp_size"))
+        .set("has_cache_policy", 0);
+    node(call, Op::PtxCpAsync, copy.arguments())
 }
 
 fn ldmatrix(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
-    let names = "trans, num, dtype, local_ptr, local_offset, smem_ptr, smem_offset";
-    let all = call.rest_args()?;
-    let mut args = all;
-    if args.len() == 8 {
-        args.remove(0);
+    let names = &[
+        "trans",
+        "num",
+        "dtype",
+        "local_ptr",
+        "local_offset",
+        "smem_ptr",
+        "smem_offset",
+    ];
+    let mut values = call.rest_args()?;
+    if values.len() == names.len() + 1 {
+        values.remove(0);
     }
-    if args.len() != 7 {
-        return call.fail_with(
-            format!("takes 7 arguments, found {}", args.len()),
-            format!("they are {names}"),
+    let args = Listed::of(call, names, values)?;
+    let count = args.get("num").as_int().unwrap_or(0);
+    let count = usize::try_from(count).unwrap_or(0).min(4);
+    let memory = args.get("smem_ptr");
+    let bytes = element_bytes(memory);
+    let load = Op::PtxLdmatrix
+        .call()
+        .set("trans", set(args.get("trans")))
+        .set("num", args.get("num"))
+        .set("dtype", args.get("dtype"))
+        .set(
+            "smem_ptr",
+            moved(memory, args.get("smem_offset"), bytes, 0, DType::UINT8),
+        )
+        .list(
+            "dst",
+            args.registers(["local_ptr", "local_offset"], count, DType::UINT32),
         );
-    }
-    let count = usize::try_from(args[1].as_int().unwrap_or(0)).unwrap_or(0).min(4);
-    let set = args[0].as_int().unwrap_or(0) != 0;
-    let mut list = vec![Expr::bool(set), args[1].clone(), args[2].clone()];
-    list.push(moved(
-        &args[5],
-        &args[6],
-        element_bytes(&args[5]),
-        0,
-        DType::UINT8,
-    ));
-    list.extend(registers(&args[3], &args[4], count, DType::UINT32));
-    node(call, Op::PtxLdmatrix, list)
+    node(call, Op::PtxLdmatrix, load.arguments())
 }
 
 fn arrive_noinc(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let space = call.text_or("space", "shared::cta")?;
-    let list = vec![call.argument("bar")?, Expr::bool(true), Expr::string(space)];
-    node(call, Op::PtxCpAsyncMbarrierArrive, list)
-}
-
-/// A text among the arguments.
-fn text<'a>(call: &Call, args: &'a [Expr], at: usize, name: &str) -> Result<&'a str> {
-    match args.get(at).and_then(|e| e.as_str()) {
-        Some(text) => Ok(text),
-        None => call.fail(format!("{name} must be a string")),
-    }
+    let arrive = Op::PtxCpAsyncMbarrierArrive
+        .call()
+        .set("bar", call.argument("bar")?)
+        .set("noinc", true)
+        .set("space", &*space);
+    node(call, Op::PtxCpAsyncMbarrierArrive, arrive.arguments())
 }
 
 fn set(e: &Expr) -> Expr {
@@ -149,89 +184,102 @@ fn set(e: &Expr) -> Expr {
 }
 
 fn mma(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
-    let names = "shape, a_layout, b_layout, a_dtype, b_dtype, c_dtype, a_ptr, a_offset, b_ptr, b_offset, c_ptr, c_offset, saturate";
-    let mut args = call.rest_args()?;
+    let names = &[
+        "shape", "a_layout", "b_layout", "a_dtype", "b_dtype", "c_dtype", "a_ptr", "a_offset", "b_ptr",
+        "b_offset", "c_ptr", "c_offset", "saturate",
+    ];
+    let mut values = call.rest_args()?;
     let is_shape = |e: &Expr| e.as_str().is_some_and(|s| s.starts_with('m') && s.contains('n'));
-    if args.len() > 13 && !args.first().is_some_and(is_shape) {
-        args.remove(0);
+    if values.len() > names.len() && !values.iter().take(1).all(is_shape) {
+        values.remove(0);
     }
-    let operator = if args.len() == 14 { args.pop() } else { None };
-    if args.len() != 13 {
-        return call.fail_with(
-            format!("takes 13 arguments, found {}", args.len()),
-            format!("they are {names}"),
-        );
-    }
-    let shape = text(call, &args, 0, "shape")?;
-    let count = |dtypes: [usize; 3]| {
-        crate::intrin::rows::matrix::dense_registers(
-            shape,
-            args[dtypes[0]].as_str().unwrap_or_default(),
-            args[dtypes[1]].as_str().unwrap_or_default(),
-            args[dtypes[2]].as_str().unwrap_or_default(),
-        )
+    let operator = match values.len() > names.len() {
+        true => values.pop(),
+        false => None,
     };
-    let [c, a, b] = match count([3, 4, 5]) {
+    let args = Listed::of(call, names, values)?;
+    let dtypes = ["a_dtype", "b_dtype", "c_dtype"].map(|name| args.text(name));
+    let [a_dtype, b_dtype, c_dtype] = dtypes;
+    let shape = args.needed_text(call, "shape")?;
+    let [c, a, b] = match dense_registers(shape, a_dtype, b_dtype, c_dtype) {
         Ok(count) => count,
         Err(message) => return call.fail(message),
     };
-    let c_type = crate::intrin::rows::matrix::register_dtype(args[5].as_str().unwrap_or_default());
-    let a_type = crate::intrin::rows::matrix::register_dtype(args[3].as_str().unwrap_or_default());
-    let int = |n: usize| Expr::int32(n as i32);
-    let mut list = vec![
-        args[0].clone(),
-        args[1].clone(),
-        args[2].clone(),
-        args[5].clone(),
-        args[3].clone(),
-        args[4].clone(),
-        args[5].clone(),
-        int(c),
-        int(a),
-        int(b),
-        int(c),
-        Expr::bool(false),
-    ];
-    list.extend(registers(&args[10], &args[11], c, c_type));
-    list.extend(registers(&args[6], &args[7], a, a_type));
-    list.extend(registers(&args[8], &args[9], b, a_type));
-    list.extend(registers(&args[10], &args[11], c, c_type));
-    list.push(set(&args[12]));
-    list.extend(operator);
-    node(call, Op::PtxMma, list)
+    let (c_type, a_type) = (register_dtype(c_dtype), register_dtype(a_dtype));
+    let accumulators = args.registers(["c_ptr", "c_offset"], c, c_type);
+    let product = Op::PtxMma
+        .call()
+        .set("shape", args.get("shape"))
+        .set("a_layout", args.get("a_layout"))
+        .set("b_layout", args.get("b_layout"))
+        .set("d_type", args.get("c_dtype"))
+        .set("a_type", args.get("a_dtype"))
+        .set("b_type", args.get("b_dtype"))
+        .set("c_type", args.get("c_dtype"))
+        .list("d_ptrs", accumulators.clone())
+        .list("a_ptrs", args.registers(["a_ptr", "a_offset"], a, a_type))
+        .list("b_ptrs", args.registers(["b_ptr", "b_offset"], b, a_type))
+        .list("c_ptrs", accumulators)
+        .set("saturate", set(args.get("saturate")))
+        .set_if("bit_op", operator);
+    node(call, Op::PtxMma, product.arguments())
 }
 
 fn mma_sp(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
-    let args = positional(
-        call,
-        16,
-        "shape, a_layout, b_layout, a_dtype, b_dtype, c_dtype, a_ptr, a_index, b_ptr, b_index, c_ptr, c_index, metadata, \
-         meta_index, sparse_selector, saturate",
-    )?;
+    let names = &[
+        "shape",
+        "a_layout",
+        "b_layout",
+        "a_dtype",
+        "b_dtype",
+        "c_dtype",
+        "a_ptr",
+        "a_index",
+        "b_ptr",
+        "b_index",
+        "c_ptr",
+        "c_index",
+        "metadata",
+        "meta_index",
+        "sparse_selector",
+        "saturate",
+    ];
+    let (_, args) = positional(call, names)?;
     let (shape, a, b, c) = (
-        text(call, &args, 0, "shape")?,
-        text(call, &args, 3, "a_dtype")?,
-        text(call, &args, 4, "b_dtype")?,
-        text(call, &args, 5, "c_dtype")?,
+        args.needed_text(call, "shape")?,
+        args.needed_text(call, "a_dtype")?,
+        args.needed_text(call, "b_dtype")?,
+        args.needed_text(call, "c_dtype")?,
     );
     let [acc_count, a_count, b_count] = match sparse_registers(shape, a, b, c) {
         Ok(count) => count,
         Err(message) => return call.fail(message),
     };
-    let c_type = crate::intrin::rows::matrix::register_dtype(c);
-    let mut list = vec![
-        args[0].clone(),
-        args[3].clone(),
-        args[4].clone(),
-        args[5].clone(),
-        args[14].clone(),
-        set(&args[15]),
-        moved(&args[12], &args[13], element_bytes(&args[12]), 0, DType::UINT32),
-    ];
-    list.extend(registers(&args[10], &args[11], acc_count, c_type));
-    list.extend(registers(&args[6], &args[7], a_count, DType::UINT32));
-    list.extend(registers(&args[8], &args[9], b_count, DType::UINT32));
-    node(call, Op::PtxMmaSp, list)
+    let metadata = args.get("metadata");
+    let bytes = element_bytes(metadata);
+    let metadata = moved(metadata, args.get("meta_index"), bytes, 0, DType::UINT32);
+    let product = Op::PtxMmaSp
+        .call()
+        .set("shape", shape)
+        .set("a_type", a)
+        .set("b_type", b)
+        .set("c_type", c)
+        .set("selector", args.get("sparse_selector"))
+        .set("saturate", set(args.get("saturate")))
+        .set("metadata", metadata)
+        .list(
+            "acc",
+            args.registers(["c_ptr", "c_index"], acc_count, register_dtype(c)),
+        )
+        .list(
+            "a_regs",
+            args.registers(["a_ptr", "a_index"], a_count, DType::UINT32),
+        )
+        .list(
+            "b_regs",
+            args.registers(["b_ptr", "b_index"], b_count, DType::UINT32),
+        );
+    node(call, Op::PtxMmaSp, product.arguments())
 }
 
 /// The address in shared memory at which the leading block of a pair has the same variable: bit 24 is the rank in the pair.

@@ -7,6 +7,7 @@ use super::super::eval::Value;
 use super::super::typing::{self, Operand};
 use super::objects::{TargetValue, TypeValue};
 use crate::diagnostic::{Diagnostic, Result, error};
+use crate::ir::at;
 use crate::ir::{AttrValue, Buffer, DType, ElementType, Expr, ExprKind, Type, is_pure};
 use crate::source::Span;
 
@@ -240,30 +241,38 @@ pub fn expr_type(e: &Expr) -> Type {
         ExprKind::Call {
             op: Op::AddressOf,
             args,
-        } => match args.first().map(|a| &a.kind) {
-            Some(ExprKind::BufferLoad { buffer, .. }) => Type::pointer(buffer.dtype, buffer.scope()),
-            Some(_) => Type::pointer(args[0].dtype, "global"),
-            None => untyped,
-        },
+        } => {
+            let place = &args[at!(AddressOf.obj)];
+            match &place.kind {
+                ExprKind::BufferLoad { buffer, .. } => Type::pointer(buffer.dtype, buffer.scope()),
+                _ => Type::pointer(place.dtype, "global"),
+            }
+        }
         ExprKind::Call {
             op: Op::TvmAccessPtr,
             args,
-        } if args.len() == 5 => Type::pointer(args[0].dtype, scope_of(&args[1])),
+        } => {
+            let element = args[at!(TvmAccessPtr.ptype)].dtype;
+            Type::pointer(element, scope_of(&args[at!(TvmAccessPtr.data)]))
+        }
         ExprKind::Call {
             op: Op::PtrByteOffset,
             args,
-        } if args.len() == 3 => Type::pointer(args[2].dtype, scope_of(&args[0])),
+        } => {
+            let element = args[at!(PtrByteOffset.dtype)].dtype;
+            Type::pointer(element, scope_of(&args[at!(PtrByteOffset.data)]))
+        }
         ExprKind::Call {
             op: Op::HandleAddByteOffset,
             args,
-        } if args.len() == 2 => match expr_type(&args[0]) {
+        } => match expr_type(&args[at!(HandleAddByteOffset.data)]) {
             Type::Pointer { scope, .. } if &*scope != "global" => Type::pointer(DType::VOID, scope),
             _ => untyped,
         },
         ExprKind::Call {
             op: Op::TvmStackAlloca,
             args,
-        } => match args.first().and_then(Expr::as_str) {
+        } => match args[at!(TvmStackAlloca.dtype)].as_str() {
             Some("shape") => Type::pointer(DType::INT64, "global"),
             Some("arg_tcode") => Type::pointer(DType::INT32, "global"),
             Some("tensormap") => Type::TensorMap,

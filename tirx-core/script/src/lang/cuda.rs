@@ -94,10 +94,9 @@ fn atomic_cas(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let (pointer, element) = address(call, "ptr")?;
     let old = operand_for(call, "old_val", element)?;
     let new = operand_for(call, "new_val", element.or(Some(old.dtype)))?;
-    let dtype = old.dtype;
-    Ok(Value::Expr(
-        Expr::call(Op::CudaAtomicCas, dtype, vec![pointer, old, new]).at(call.span),
-    ))
+    let swap = Op::CudaAtomicCas.call().set("ptr", pointer);
+    let swap = swap.set("old_val", old).set("new_val", new);
+    Ok(Value::Expr(swap.at(call.span).build()))
 }
 
 fn ldg(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
@@ -133,33 +132,24 @@ fn ldg_vector(call: &Call, vec: &str) -> Result<Value> {
             ));
         }
     };
-    let mut args = Vec::new();
+    let mut registers = Vec::new();
     for item in call.items("dst", "a list of pointers")? {
-        args.push(convert::argument(&item, call.span, call.function)?);
+        registers.push(convert::argument(&item, call.span, call.function)?);
     }
-    if args.len() != count {
+    if registers.len() != count {
         return call.fail(format!(
             "dst must be {count} pointers for vec=\"{vec}\", found {}",
-            args.len()
+            registers.len()
         ));
     }
-    let text = |text: &str| Expr::string(text).at(call.span);
-    args.extend([
-        call.argument("addr")?,
-        Expr::constant(DType::UINT64, 0),
-        text(&dtype.to_string()),
-        text(""),
-        text(vec),
-        text(ptx),
-        Expr::int32(0),
-        Expr::int32(count as i32),
-        text(""),
-        text(""),
-        text(""),
-    ]);
-    Ok(Value::Expr(
-        Expr::call(Op::PtxLdGlobalNc, DType::VOID, args).at(call.span),
-    ))
+    let load = Op::PtxLdGlobalNc
+        .call()
+        .list("dst", registers)
+        .set("addr", call.argument("addr")?)
+        .set("return_type", &dtype.to_string())
+        .set("vec", vec)
+        .set("ptx_type", ptx);
+    Ok(Value::Expr(load.at(call.span).build()))
 }
 
 fn func_call(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {

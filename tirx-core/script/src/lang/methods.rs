@@ -512,14 +512,12 @@ fn access_ptr(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         }
         element = element.with_lanes(element.lanes * lanes as u16);
     }
-    let args = vec![
-        Expr::call(Op::TypeAnnotation, element, vec![]).at(span),
-        Expr::var(&buffer.data).at(span),
-        offset,
-        extent,
-        Expr::int32(mask).at(span),
-    ];
-    Ok(Value::Expr(
-        Expr::call(Op::TvmAccessPtr, DType::HANDLE, args).at(span),
-    ))
+    let access = Op::TvmAccessPtr
+        .call()
+        .set("ptype", Expr::call(Op::TypeAnnotation, element, vec![]))
+        .set("data", Expr::var(&buffer.data))
+        .set("offset", offset)
+        .set("extent", extent)
+        .set("rw_mask", mask);
+    Ok(Value::Expr(access.at(span).build()))
 }

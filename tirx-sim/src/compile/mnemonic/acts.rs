@@ -208,17 +208,15 @@ impl Compiler<'_> {
             (None, Some(ignore)) => Expr::logical_not(ignore.clone()),
             _ => return Ok(false),
         };
-        let args = vec![
-            to.clone(),
-            from.clone(),
-            size.clone(),
-            Expr::constant(DType::UINT64, 0),
-            Expr::int32(0),
-            Expr::int32(-1),
-            reads.cast(DType::INT32),
-            Expr::string("zero"),
-        ];
-        self.evaluate(&Expr::call(Op::PtxCpAsync, DType::VOID, args).at(self.span))?;
+        let copy = Op::PtxCpAsync
+            .call()
+            .set("dst_ptr", to)
+            .set("src_ptr", from)
+            .set("cp_size", size)
+            .set("has_cache_policy", 0)
+            .set("predicate", reads.cast(DType::INT32))
+            .set("fill_mode", "zero");
+        self.evaluate(&copy.at(self.span).build())?;
         Ok(true)
     }
 }

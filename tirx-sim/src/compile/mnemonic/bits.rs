@@ -39,13 +39,13 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
             one(Expr::select(is_zero, Expr::constant(dtype, 1), zero))
         }
         "lop3" if call.get("p").is_none() => {
-            let args = vec![get("a")?, get("b")?, get("c")?, call.get("immLut")?.clone()];
-            one(Expr::call(Op::PtxLop3B32, DType::UINT32, args))
+            let (a, b, c) = (get("a")?, get("b")?, get("c")?);
+            one(logic_of_three(a, b, c, call.get("immLut")?))
         }
         // Whether the result is not zero, with the predicate `q`.
         "lop3" => {
-            let args = vec![get("a")?, get("b")?, get("c")?, call.get("immLut")?.clone()];
-            let value = Expr::call(Op::PtxLop3B32, DType::UINT32, args);
+            let (a, b, c) = (get("a")?, get("b")?, get("c")?);
+            let value = logic_of_three(a, b, c, call.get("immLut")?);
             let is_set = binary(BinOp::Ne, value.clone(), word(0));
             let op = if tokens.get("boolop") == "or" {
                 BinOp::Or
@@ -57,8 +57,9 @@ pub(super) fn values(call: &InstructionCall) -> Option<Written> {
             Some(written)
         }
         "fns" => {
-            let args = vec![get("mask")?, get("base")?, call.get("offset")?.clone()];
-            one(Expr::call(Op::PtxFnsB32, DType::UINT32, args))
+            let nth = Op::PtxFnsB32.call().set("mask", get("mask")?);
+            let nth = nth.set("base", get("base")?).set("offset", call.get("offset")?);
+            one(nth.build())
         }
         "shl" | "shr" => {
             let (a, n) = (get("a")?, get("b")?);
@@ -286,4 +287,10 @@ fn moved(call: &InstructionCall, ty: &str) -> Option<Written> {
     let source = as_dtype(sources.first()?.clone(), all);
     let parts = (0..count).map(|i| right(source.clone(), shift(i)).cast(part));
     Some(vec![("d", parts.collect())])
+}
+
+/// `lop3` by its row.
+fn logic_of_three(a: Expr, b: Expr, c: Expr, table: &Expr) -> Expr {
+    let logic = Op::PtxLop3B32.call().set("a", a).set("b", b).set("c", c);
+    logic.set("lut", table).build()
 }

@@ -132,8 +132,7 @@ impl Compiler<'_> {
         let in_range = self.value(&in_range)?;
         let in_range = self.known(DType::BOOL, vec![in_range]);
         let source = Expr::select(in_range.clone(), source, signed(lane));
-        let args = vec![mask.clone(), a.clone(), source, Expr::int32(32)];
-        let value = Expr::call(Op::CudaShflSync, a.dtype, args);
+        let value = from_lane(mask.clone(), &a, source);
         let mut written = vec![("d", vec![value])];
         if call.get("p").is_some() {
             written.push(("p", vec![in_range]));
@@ -160,13 +159,7 @@ impl Compiler<'_> {
                 left(or(left(pair.clone(), word(1)), word(n)), word(2)),
                 right(row.clone(), word(1)),
             );
-            let args = vec![
-                word(0xffff_ffff),
-                a.clone(),
-                source.cast(DType::INT32),
-                Expr::int32(32),
-            ];
-            let both = Expr::call(Op::CudaShflSync, dtype, args);
+            let both = from_lane(word(0xffff_ffff), &a, source.cast(DType::INT32));
             let shift = left(and(row.clone(), word(1)), word(4));
             and(right(both, shift), word(0xffff))
         };
@@ -174,4 +167,10 @@ impl Compiler<'_> {
         self.write(call, vec![("d", vec![value])])?;
         Ok(true)
     }
+}
+
+/// The value of another lane.
+fn from_lane(mask: Expr, value: &Expr, lane: Expr) -> Expr {
+    let shuffle = Op::CudaShflSync.call().set("mask", mask).set("var", value);
+    shuffle.set("lane", lane).set("width", 32).build()
 }

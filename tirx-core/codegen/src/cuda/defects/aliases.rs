@@ -13,6 +13,7 @@ use crate::cuda::analysis::Facts;
 use crate::intrin::Op;
 use crate::ir::abi::LaunchParam;
 use crate::ir::abi::keys::KERNEL_LAUNCH_PARAMS;
+use crate::ir::at;
 use crate::ir::{BinOp, BufferStore, Expr, ExprKind, PrimFunc, Stmt, StmtKind, Type, Var, Visitor};
 
 /// The pointers of a kernel that are declared `__restrict__`.
@@ -202,7 +203,11 @@ impl Visitor for Branches<'_> {
             ExprKind::Call {
                 op: Op::IfThenElse,
                 args,
-            } if args.len() == 3 => (&args[0], &args[1], Some(&args[2])),
+            } => (
+                &args[at!(IfThenElse.cond)],
+                &args[at!(IfThenElse.t)],
+                Some(&args[at!(IfThenElse.f)]),
+            ),
             ExprKind::Binary(BinOp::And | BinOp::Or, a, b) => (a, b, None),
             ExprKind::BufferLoad { .. } => {
                 self.load(expr, false);

@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::in_all_lanes;
 use crate::intrin::{Effect, Op};
+use crate::ir::at;
 use crate::ir::{BinOp, Expr, ExprKind, Var, Visitor};
 
 /// The bits of `value` that `mask` names.
@@ -67,7 +68,10 @@ impl Digits {
             ExprKind::Call {
                 op: Op::ShiftRight,
                 args,
-            } => (self.masked(&args[0])?, in_all_lanes(&args[1])?, false),
+            } => {
+                let by = in_all_lanes(&args[at!(ShiftRight.y)])?;
+                (self.masked(&args[at!(ShiftRight.x)])?, by, false)
+            }
             ExprKind::Binary(op @ (BinOp::FloorDiv | BinOp::Div), x, by) => {
                 let by = in_all_lanes(by).filter(|by| *by > 0 && by.count_ones() == 1)?;
                 (self.masked(x)?, by.trailing_zeros().into(), *op == BinOp::Div)
@@ -104,11 +108,14 @@ impl Digits {
             ExprKind::Call {
                 op: Op::BitwiseAnd,
                 args,
-            } => match (in_all_lanes(&args[0]), in_all_lanes(&args[1])) {
-                (None, Some(mask)) => (&args[0], mask, false),
-                (Some(mask), None) => (&args[1], mask, false),
-                _ => return None,
-            },
+            } => {
+                let (x, y) = (&args[at!(BitwiseAnd.x)], &args[at!(BitwiseAnd.y)]);
+                match (in_all_lanes(x), in_all_lanes(y)) {
+                    (None, Some(mask)) => (x, mask, false),
+                    (Some(mask), None) => (y, mask, false),
+                    _ => return None,
+                }
+            }
             ExprKind::Binary(op @ (BinOp::FloorMod | BinOp::Mod), value, by) => {
                 let by = in_all_lanes(by).filter(|by| *by > 0 && by.count_ones() == 1)?;
                 (value, by - 1, *op == BinOp::Mod && e.dtype.is_int())

@@ -3,7 +3,7 @@
 
 use super::in_all_lanes;
 use crate::intrin::Op;
-use crate::ir::{BinOp, Expr, ExprKind};
+use crate::ir::{BinOp, Expr, ExprKind, at};
 
 /// Expressions of more nodes are not looked into.
 const MOST_NODES: u32 = 64;
@@ -71,8 +71,8 @@ impl<'a> Linear<'a> {
             ExprKind::Call {
                 op: Op::ShiftLeft,
                 args,
-            } => match in_all_lanes(&args[1]) {
-                Some(by @ 0..64) => self.add(&args[0], factor.checked_mul(1 << by)?),
+            } => match in_all_lanes(&args[at!(ShiftLeft.y)]) {
+                Some(by @ 0..64) => self.add(&args[at!(ShiftLeft.x)], factor.checked_mul(1 << by)?),
                 _ => self.term(e, factor),
             },
             // All bits turned are the negation less one.
@@ -81,7 +81,7 @@ impl<'a> Linear<'a> {
                 args,
             } => {
                 self.constant = self.constant.checked_sub(factor)?;
-                self.add(&args[0], factor.checked_neg()?)
+                self.add(&args[at!(BitwiseNot.x)], factor.checked_neg()?)
             }
             _ => self.term(e, factor),
         }

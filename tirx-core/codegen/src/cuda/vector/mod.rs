@@ -16,6 +16,7 @@ use super::types::{self, FIELDS, VectorForm};
 use super::{expr, math};
 use crate::diagnostic::{Result, error};
 use crate::intrin::Op;
+use crate::ir::at;
 use crate::ir::{BinOp, Buffer, DType, Expr, ExprKind};
 use crate::source::Span;
 
@@ -53,10 +54,10 @@ impl Emitter<'_, '_> {
             ExprKind::Call {
                 op: Op::IfThenElse,
                 args,
-            } if args.len() == 3 && args[0].dtype.is_scalar() => {
-                let (x, y) = (args[1].clone(), args[2].clone());
+            } if args[at!(IfThenElse.cond)].dtype.is_scalar() => {
+                let (x, y) = (args[at!(IfThenElse.t)].clone(), args[at!(IfThenElse.f)].clone());
                 self.lazy_choice(
-                    &args[0],
+                    &args[at!(IfThenElse.cond)],
                     e.dtype,
                     e.span,
                     true,
@@ -292,10 +293,11 @@ impl Emitter<'_, '_> {
                 self.lanes(body)
             }
             ExprKind::Call { op, args } => match op {
-                Op::IfThenElse if args.len() == 3 && args[0].dtype.is_vector() => {
+                Op::IfThenElse if args[at!(IfThenElse.cond)].dtype.is_vector() => {
                     let before = self.out.len();
-                    let lanes = self.choose_lanes(&args[0], &args[1], &args[2])?;
-                    if reads_memory(&args[1]) || reads_memory(&args[2]) {
+                    let (x, y) = (&args[at!(IfThenElse.t)], &args[at!(IfThenElse.f)]);
+                    let lanes = self.choose_lanes(&args[at!(IfThenElse.cond)], x, y)?;
+                    if reads_memory(x) || reads_memory(y) {
                         self.out.truncate(before);
                         return error(
                             e.span,

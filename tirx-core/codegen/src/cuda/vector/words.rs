@@ -9,6 +9,7 @@ use super::super::helpers::Helper;
 use super::consecutive;
 use crate::diagnostic::Result;
 use crate::intrin::Op;
+use crate::ir::at;
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
 impl Emitter<'_, '_> {
@@ -61,12 +62,16 @@ impl Emitter<'_, '_> {
         let (name, a, b) = match &e.kind {
             ExprKind::Binary(BinOp::Add, a, b) => ("__vadd4", a, b),
             ExprKind::Binary(BinOp::Sub, a, b) => ("__vsub4", a, b),
-            ExprKind::Call { op, args } if args.len() == 2 => match op {
-                Op::BitwiseAnd => ("&", &args[0], &args[1]),
-                Op::BitwiseOr => ("|", &args[0], &args[1]),
-                Op::BitwiseXor => ("^", &args[0], &args[1]),
-                _ => return Ok(None),
-            },
+            ExprKind::Call { op, args } => {
+                let sign = match op {
+                    Op::BitwiseAnd => "&",
+                    Op::BitwiseOr => "|",
+                    Op::BitwiseXor => "^",
+                    _ => return Ok(None),
+                };
+                let x = &args[at!(BitwiseAnd | BitwiseOr | BitwiseXor.x)];
+                (sign, x, &args[at!(BitwiseAnd | BitwiseOr | BitwiseXor.y)])
+            }
             _ => return Ok(None),
         };
         // Bytes that are computed separately are not packed for this.

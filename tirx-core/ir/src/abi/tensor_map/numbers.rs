@@ -1,9 +1,10 @@
 //! The rules of a tensor map over numbers: of one that a caller encodes.
 
 use super::{Encode, MOST_DIMENSIONS, modes_fit};
+use crate::at;
 use crate::fold::eval_int;
 use crate::intrin::Op;
-use crate::ir::{BinOp, DType, Expr, ExprKind, Type, TypeCode, Var};
+use crate::ir::{BinOp, DType, ELEMENT_TYPES, ElementType, Expr, ExprKind, Type, Var};
 use crate::source::Span;
 
 /// A tensor map of a caller: numbers in place of the expressions of [`Encode`].
@@ -52,8 +53,8 @@ impl Numbers<'_> {
                 self.element_strides.len()
             ));
         }
-        let dtype = DATA_TYPES.get(self.data_type as usize);
-        let dtype = *dtype.ok_or_else(|| format!("{} is no data type of a tensor map", self.data_type))?;
+        let dtype = elements(self.data_type);
+        let dtype = dtype.ok_or_else(|| format!("{} is no data type of a tensor map", self.data_type))?;
         for (value, most, what) in [
             (self.interleave, 2, "interleave"),
             (self.swizzle, 3, "swizzle"),
@@ -95,26 +96,27 @@ impl Numbers<'_> {
     }
 }
 
-const FLOAT4: DType = DType::scalar(TypeCode::Float4_e2m1fn, 4);
-
-/// The elements of the values of `CUtensorMapDataType`; what floats become on the way is left out.
-const DATA_TYPES: [DType; 15] = [
-    DType::UINT8,
-    DType::UINT16,
-    DType::UINT32,
-    DType::INT32,
-    DType::UINT64,
-    DType::INT64,
-    DType::FLOAT16,
-    DType::FLOAT32,
-    DType::FLOAT64,
-    DType::BFLOAT16,
-    DType::FLOAT32,
-    DType::FLOAT32,
-    DType::FLOAT32,
-    FLOAT4,
-    FLOAT4,
+/// Values of `CUtensorMapDataType` that no element type has by itself: float32 that becomes something else on the way, and
+/// float4 with eight bytes in a row.
+const OTHER_DATA_TYPES: [(u32, &str); 4] = [
+    (10, "float32"),
+    (11, "float32"),
+    (12, "float32"),
+    (13, "float4_e2m1fn"),
 ];
+
+/// The elements of a value of `CUtensorMapDataType`; of bits that have several types, the unsigned integer.
+fn elements(data_type: u32) -> Option<DType> {
+    let rows = || {
+        ELEMENT_TYPES
+            .iter()
+            .filter(|row| row.tensor_map == Some(data_type))
+    };
+    let unsigned = rows().find(|row| row.dtype().is_uint()).or(rows().next());
+    let other = || OTHER_DATA_TYPES.iter().find(|(number, _)| *number == data_type);
+    let row = unsigned.or_else(|| ElementType::named(other()?.1))?;
+    Some(row.dtype())
+}
 
 /// The value of an expression of constants.
 fn value_of(e: &Expr) -> Option<i128> {
@@ -126,7 +128,7 @@ fn value_of(e: &Expr) -> Option<i128> {
         ExprKind::Call {
             op: Op::Reinterpret,
             args,
-        } => value_of(args.first()?),
+        } => value_of(args.get(at!(Reinterpret.value))?),
         _ => None,
     }
 }

@@ -10,6 +10,7 @@ use std::ops::Range;
 use super::lookup::{Lookup, Tokens};
 use super::syntax::{Direction, Form, Operand};
 use super::types;
+use crate::at;
 use crate::intrin::Op;
 use crate::ir::{DType, Expr, ExprKind};
 
@@ -35,12 +36,15 @@ impl<'a> InstructionCall<'a> {
     /// # Errors
     /// What is wrong, without the name of the instruction.
     pub fn read(args: &'a [Expr]) -> Result<InstructionCall<'a>, String> {
-        let text = args.first().and_then(Expr::as_str).ok_or("takes a mnemonic")?;
+        let text = args.get(at!(PtxInstruction.mnemonic)).and_then(Expr::as_str);
+        let text = text.ok_or("takes a mnemonic")?;
         let (guard, mnemonic) = text.split_once(' ').unwrap_or(("", text));
         let lookup = Lookup::mnemonic(mnemonic)?;
-        let (rest, predicate) = match (guard, args.split_last()) {
-            ("", _) => (&args[1..], None),
-            (_, Some((last, rest))) if rest.len() > 1 || !rest.is_empty() => (&rest[1..], Some(last)),
+        // The predicate of a guarded instruction follows its operands.
+        let operands = &args[at!(PtxInstruction.operands)..];
+        let (rest, predicate) = match (guard, operands) {
+            ("", _) => (operands, None),
+            (_, [rest @ .., predicate]) => (rest, Some(predicate)),
             _ => return Err("a guarded instruction has a predicate".into()),
         };
         let matched = Matched::select(&lookup, rest, &|_| false)?;
@@ -198,7 +202,7 @@ pub fn place_dtype(e: &Expr) -> Option<DType> {
         ExprKind::BufferLoad { buffer, .. } => Some(buffer.dtype),
         _ => e
             .as_call(Op::AddressOf)
-            .and_then(|args| place_dtype(args.first()?)),
+            .and_then(|args| place_dtype(args.get(at!(AddressOf.obj))?)),
     }
 }
 
@@ -237,7 +241,8 @@ fn fits(operand: &Operand, tokens: &Tokens, e: &Expr, literal: bool) -> Result<(
                 "" => space_of(tokens),
                 space => space,
             };
-            let base = e.as_call(Op::PtxAddr).and_then(|args| args.first()).unwrap_or(e);
+            let moved = e.as_call(Op::PtxAddr);
+            let base = moved.and_then(|args| args.get(at!(PtxAddr.base))).unwrap_or(e);
             let what = match () {
                 () if space == "tmem" => (
                     base.dtype == DType::UINT32,

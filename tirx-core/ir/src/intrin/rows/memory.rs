@@ -179,7 +179,10 @@ const ORDERED_STORE: &str = "(address, *values, src=None, scope='gpu', space='gl
 /// The untyped dtype of the integer that a pointer points to.
 fn pointee_bits(pointer: &Expr) -> Option<u8> {
     let dtype = match &pointer.kind {
-        ExprKind::Call { args, .. } => match &args.first()?.kind {
+        ExprKind::Call {
+            op: crate::intrin::Op::AddressOf,
+            args,
+        } => match &args.get(crate::at!(AddressOf.obj))?.kind {
             ExprKind::BufferLoad { buffer, .. } => buffer.dtype,
             _ => return None,
         },

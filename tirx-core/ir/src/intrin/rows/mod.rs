@@ -2,8 +2,7 @@
 //!
 //! Adding an operation is adding a row to the file of its family; a new file is named below in `families`.
 
-use super::row::Kind;
-use super::row::{Access, Space, Ty};
+use super::row::{Access, Kind, Row, Space, Ty};
 use super::{Op, OpInfo};
 use crate::ir::DType;
 
@@ -119,6 +118,16 @@ families!(
 /// All columns, in the order of [`Op`].
 pub(super) static TABLE: std::sync::LazyLock<Vec<&'static OpInfo>> =
     std::sync::LazyLock::new(|| FAMILIES.iter().flat_map(|family| family.iter()).collect());
+
+/// The row of an operator, also in constants.
+pub(super) const fn row(op: Op) -> &'static Row {
+    let (mut at, mut family) = (op as usize, 0);
+    while at >= FAMILIES[family].len() {
+        at -= FAMILIES[family].len();
+        family += 1;
+    }
+    FAMILIES[family][at].row
+}
 
 /// The family that an operator belongs to.
 pub fn family(op: Op) -> &'static str {

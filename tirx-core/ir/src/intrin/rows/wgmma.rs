@@ -104,9 +104,8 @@ fn wgmma_words(call: &Operands, _: Machine) -> Result<Words, String> {
 
 fn register_words(call: &Operands, _: Machine) -> Result<Words, String> {
     let float = call.get("reg").is_some_and(|e| {
-        let element = e
-            .as_call(crate::intrin::Op::AddressOf)
-            .and_then(|args| args.first());
+        let address = e.as_call(crate::intrin::Op::AddressOf);
+        let element = address.and_then(|args| args.get(crate::at!(AddressOf.obj)));
         element.is_some_and(|e| e.dtype.is_float())
     });
     Ok(Words {

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::Op;
+use crate::ir::at;
 use crate::ir::{
     Attr, AttrNode, Buffer, BufferStore, DType, Expr, ExprKind, ForKind, ForLoop, IterVar, Mutator, PrimFunc,
     Stmt, StmtKind, Var, is_pure,
@@ -200,7 +201,7 @@ impl Mutator for Apply {
     fn expr(&mut self, expr: &Expr) -> Expr {
         match &expr.kind {
             // Tile primitives have used its scope condition; the predicate remains.
-            ExprKind::Call { op: Op::Filter, args } if let [_, predicate] = &args[..] => self.expr(predicate),
+            ExprKind::Call { op: Op::Filter, args } => self.expr(&args[at!(Filter.pred)]),
             ExprKind::BufferLoad {
                 buffer,
                 indices,

@@ -143,17 +143,14 @@ pub(super) fn resolve(declared: &[Declared]) -> Result<Resolved> {
     let thread = linear(&thread_vars, &block.extents);
     let warp_id = Var::new("warp_id_in_cta", DType::INT32);
     let warp = Expr::var(&warp_id);
-    let shuffle = Expr::call(
-        Op::TvmWarpShuffle,
-        DType::INT32,
-        vec![
-            Expr::constant(DType::UINT32, 0xffff_ffff),
-            fold::floordiv(thread.clone(), Expr::int32(32)),
-            Expr::int32(0),
-            Expr::int32(32),
-            Expr::int32(32),
-        ],
-    );
+    let shuffle = Op::TvmWarpShuffle
+        .call()
+        .set("mask", Expr::constant(DType::UINT32, 0xffff_ffff))
+        .set("value", fold::floordiv(thread.clone(), Expr::int32(32)))
+        .set("warp_id", 0)
+        .set("width", 32)
+        .set("warp_size", 32)
+        .build();
 
     let mut values = Vec::new();
     for one in declared {

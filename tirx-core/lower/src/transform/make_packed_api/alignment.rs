@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::intrin::Op;
 use crate::ir::abi;
+use crate::ir::at;
 use crate::ir::{Buffer, DEFAULT_ALIGN, Expr, IRModule, PrimFunc, Var, Visitor};
 
 /// The widest access through each parameter of each device function, in bytes.
@@ -62,10 +63,11 @@ struct Calls<'a> {
 
 impl Visitor for Calls<'_> {
     fn visit_expr(&mut self, expr: &Expr) {
-        if let Some([name, args @ ..]) = expr.as_call(Op::TvmCallPacked)
-            && let Some(widths) = name.as_str().and_then(|name| self.widths.get(name))
+        if let Some(args) = expr.as_call(Op::TvmCallPacked)
+            && let Some(name) = args[at!(TvmCallPacked.func_name)].as_str()
+            && let Some(widths) = self.widths.get(name)
         {
-            for (arg, width) in args.iter().zip(widths) {
+            for (arg, width) in args[at!(TvmCallPacked.args)..].iter().zip(widths) {
                 if let Some(var) = arg.as_var() {
                     let required = self.required.entry(var.clone()).or_insert(1);
                     *required = (*required).max(*width);

@@ -9,15 +9,9 @@ pub(super) const TENSOR_HEADER: i32 = 24;
 
 /// Element `index` of `structure`, its field as `dtype`.
 pub(super) fn get(structure: &Expr, index: usize, field: Field, dtype: DType) -> Expr {
-    Expr::call(
-        Op::TvmStructGet,
-        dtype,
-        vec![
-            structure.clone(),
-            Expr::int32(index as i32),
-            Expr::int32(field.number()),
-        ],
-    )
+    let get = Op::TvmStructGet.call().set("arr", structure);
+    let get = get.set("index", index as i32).set("field", field.number());
+    get.dtype(dtype).build()
 }
 
 /// Whether a pointer is null.

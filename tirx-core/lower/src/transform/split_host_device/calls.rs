@@ -12,6 +12,7 @@ use super::{Flags, limits};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::Op;
 use crate::ir::abi::is_subroutine;
+use crate::ir::at;
 use crate::ir::{DType, Expr, IRModule, Mutator, Stmt, StmtKind, Var, Visitor, substitute};
 use crate::transform::PassContext;
 
@@ -60,8 +61,9 @@ pub(super) fn launch(stmt: &Stmt, callees: &FxHashMap<Arc<str>, Callee>) -> Opti
     let StmtKind::Evaluate(call) = &stmt.kind else {
         return None;
     };
-    let (name, given) = call.as_call(Op::CallFunction)?.split_first()?;
-    let callee = callees.get(name.as_str()?)?;
+    let args = call.as_call(Op::CallFunction)?;
+    let callee = callees.get(args[at!(CallFunction.func_name)].as_str()?)?;
+    let given = &args[at!(CallFunction.args)..];
     let value = |var: &Var| {
         let position = callee.params.iter().position(|param| param == var)?;
         given.get(position).cloned()
@@ -78,8 +80,8 @@ pub(super) fn refuse(body: &Stmt) -> Result<()> {
     struct Find(Option<Box<Diagnostic>>);
     impl Visitor for Find {
         fn visit_expr(&mut self, expr: &Expr) {
-            if let Some([name, ..]) = expr.as_call(Op::CallFunction) {
-                let name = name.as_str().unwrap_or_default();
+            if let Some(args) = expr.as_call(Op::CallFunction) {
+                let name = args[at!(CallFunction.func_name)].as_str().unwrap_or_default();
                 let message = format!("host code calls `{name}`, which is no kernel");
                 self.0
                     .get_or_insert(Box::new(Diagnostic::new(expr.span, message).help(

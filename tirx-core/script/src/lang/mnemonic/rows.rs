@@ -10,6 +10,7 @@ use crate::intrin::memory::register_of;
 use crate::intrin::mnemonic::call::Matched;
 use crate::intrin::mnemonic::syntax::{RowCall, Slot};
 use crate::intrin::row::{Given, Kind};
+use crate::ir::at;
 use crate::ir::{BinOp, DType, Expr, ExprKind, Stmt};
 use crate::source::Span;
 
@@ -240,9 +241,10 @@ impl Mapping<'_> {
 
 /// An address with an offset as pointer arithmetic.
 fn plain_address(e: Expr) -> Expr {
-    let Some([base, offset]) = e.as_call(Op::PtxAddr) else {
+    let Some(args) = e.as_call(Op::PtxAddr) else {
         return e;
     };
+    let (base, offset) = (&args[at!(PtxAddr.base)], &args[at!(PtxAddr.byte_offset)]);
     if base.dtype.is_handle() {
         let args = vec![base.clone(), offset.clone()];
         return Expr::call(Op::HandleAddByteOffset, DType::HANDLE, args).at(e.span);

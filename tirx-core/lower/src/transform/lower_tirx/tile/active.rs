@@ -11,6 +11,7 @@ use std::fmt;
 use rustc_hash::FxHashMap;
 
 use crate::intrin::Op;
+use crate::ir::at;
 use crate::ir::{BinOp, ExecScope, Expr, ExprKind, ScopeIdKind, Var, Visitor};
 use crate::layout::axes::{self, Level};
 
@@ -120,8 +121,9 @@ impl Active {
             {
                 args.iter().fold(self, |active, part| active.under(part, ids))
             }
-            ExprKind::Call { op: Op::Filter, args } if let [id, predicate] = &args[..] => {
-                let active = self.under(predicate, ids);
+            ExprKind::Call { op: Op::Filter, args } => {
+                let id = &args[at!(Filter.var)];
+                let active = self.under(&args[at!(Filter.pred)], ids);
                 match id.as_var().and_then(|var| ids.get(var)) {
                     Some(ScopeIdKind::LaneId) if active.lanes.count != 1 => active.elected(),
                     _ => active.parted(id, ids),
@@ -416,9 +418,7 @@ fn id_of(e: &Expr, ids: &Ids) -> Option<ScopeIdKind> {
         ExprKind::Call {
             op: Op::CudaShflSync,
             args,
-        } if let [_, value, ..] = &args[..] => {
-            id_of(value, ids).filter(|kind| Unit::of(*kind) > Unit::Thread)
-        }
+        } => id_of(&args[at!(CudaShflSync.var)], ids).filter(|kind| Unit::of(*kind) > Unit::Thread),
         _ => None,
     }
 }
