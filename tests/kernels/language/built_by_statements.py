@@ -2,6 +2,7 @@
 # Functions that Python code builds statement by statement, with the builder behind the syntax.
 import inspect
 
+from tvm.backend.cuda.lang import SMEMPool
 from tvm.script import tirx as T
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script.builder import ir as I
@@ -66,3 +67,35 @@ def halves(source: ((64,), "float16"), target: ((64,), "float16"), *, thread):
     half = I.alloc_local((1,), "float16")
     I.buffer_store(half, source[thread] * T.float16(0.5), [0])
     I.buffer_store(target, half[0], [thread])
+
+
+def flat(frame):
+    """The rest of the region around it: callbacks of TVM's frames leave it where that ends."""
+    frame.add_callback(lambda: frame.__exit__(None, None, None))
+    frame.__enter__()
+
+
+def turned():
+    with IRBuilder() as builder:
+        with I.prim_func():
+            I.func_name("turned")
+            A = I.arg("A", I.buffer((64,), "int32"))
+            B = I.arg("B", I.buffer((64,), "int32"))
+            I.device_entry()
+            tx = I.thread_id([64])
+            pool = SMEMPool()
+            s = pool.alloc((64,), "int32")
+            pool.commit()
+            I.buffer_store(s, A[tx], [tx])
+            I.evaluate(T.cuda.cta_sync())
+            with I.If(tx < 32):
+                with I.Then():
+                    flat(I.serial(2))
+                    I.buffer_store(B, s[63 - tx], [tx])
+    return builder.get()
+
+
+# sim: half_turned
+#   A: int32[64] = i
+#   B: int32[64] = 0 -> (63 - i if i < 32 else 0)
+half_turned = turned()

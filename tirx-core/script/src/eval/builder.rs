@@ -25,6 +25,8 @@ pub struct FunctionBuilder {
     pub is_private: bool,
     /// `s_tir=True`: buffers get no default layout.
     pub is_s_tir: bool,
+    /// Whether Python code builds it statement by statement.
+    pub is_traced: bool,
     /// Hardware indices that have a variable but no extent yet (`T.env_thread`).
     pub env_threads: Vec<IterVar>,
     /// Whether the following statements run on the device (`T.device_entry`).

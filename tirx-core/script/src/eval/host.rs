@@ -210,6 +210,9 @@ pub(super) fn tvm_value(path: &str) -> Option<Value> {
         return Some(value);
     }
     match path {
+        "tvm.backend.cuda.lang.SMEMPool" | "tvm.backend.cuda.lang.alloc_pool.SMEMPool" => {
+            lang::attribute("T", "SMEMPool")
+        }
         "tvm.ir.PrimType" | "tvm.ir.type.PrimType" => Some(Value::builtin(path, |_, args: Args, span| {
             let [(dtype, at)] = args.exactly("PrimType", ["dtype"], span)?;
             lang::dtype_value(&dtype, at)

@@ -191,9 +191,12 @@ impl Interpreter {
             if !self.is_file(path) {
                 continue;
             }
+            let is_new = !self.loaded.contains_key(path);
             let loaded = self.load_one(path, span)?;
-            // A module is an attribute of its package once it is imported.
-            if let Some((package, name)) = path.rsplit_once('.')
+            // A module becomes an attribute of its package when it is first imported; the package may use the name for something else
+            // afterwards.
+            if is_new
+                && let Some((package, name)) = path.rsplit_once('.')
                 && let Some(package) = self.loaded.get(package)
             {
                 package.scope.set(name, Value::Module(loaded.clone()));

@@ -71,7 +71,10 @@ impl Interpreter {
                 let result = self.with_items(rest, body);
                 let result = self.leave_context(&context, result, at);
                 match result {
-                    Ok(_) if self.entered.len() != open => {
+                    Ok(_)
+                        if self.entered.len() != open
+                            && !self.function.as_ref().is_some_and(|f| f.is_traced) =>
+                    {
                         let message = "\"__exit__\" did not leave each region that \"__enter__\" entered";
                         error(at, message)
                     }
@@ -145,10 +148,12 @@ impl Interpreter {
             self.bind_plain(target, value)?;
         }
         self.open_frame(frame, span)?;
+        let open = self.entered.len();
         let result = match &**frame {
             Frame::Many(frames) => self.with_many(frames, span, body),
             _ => body(self),
         };
+        let result = result.and_then(|flow| self.leave_entered(open, span).map(|()| flow));
         let stmt = self.close_block();
         let flow = result?;
         self.close_frame(frame, stmt, span)?;
@@ -225,6 +230,9 @@ impl Interpreter {
                 .iter()
                 .rev()
                 .try_for_each(|inner| self.exit_frame(inner, span));
+        }
+        if let Some(at) = self.entered.iter().rposition(|(open, _)| Rc::ptr_eq(open, frame)) {
+            self.leave_entered(at + 1, span)?;
         }
         match self.entered.pop() {
             Some((open, depth)) if Rc::ptr_eq(&open, frame) && depth == self.blocks.len() => {

@@ -521,7 +521,9 @@ impl Imports for Files {
             }
             "loop_c" => "import loop_d\nLATE = 1\n",
             "loop_d" => "from loop_c import LATE\n",
-            "pkg" => "from .outer import WIDTH\nfrom . import outer as same\n",
+            "pkg" => "from .outer import WIDTH\nfrom . import outer as same\nfrom .named import named\n",
+            "pkg.named" => "def named():\n    return 'a function'\n",
+            "pkg.other" => "import pkg.named\nfrom .named import named as n\n",
             "pkg.outer" => "WIDTH = 5\n",
             "pkg.sub.near" => {
                 "from ..outer import WIDTH as W\nfrom .. import WIDTH\nfrom . import nearest\nAREA = W * WIDTH\n"
@@ -582,7 +584,8 @@ fn relative_imports_are_of_the_package() {
     run_with(
         "from .near import AREA\nfrom . import near\nfrom ..outer import WIDTH\nfrom .. import same\nimport pkg\n\
          assert AREA == 25 and near.nearest.NAME == 'nearest' and WIDTH == 5 and same.WIDTH == 5\n\
-         assert pkg.outer is same and pkg.sub.near is near if hasattr(pkg, 'sub') else True\n",
+         assert pkg.outer is same and pkg.sub.near is near if hasattr(pkg, 'sub') else True\n\
+         import pkg.other\nassert pkg.named() == pkg.other.n() == 'a function'\n",
         &Files,
     )
     .unwrap();

@@ -126,14 +126,20 @@ impl Interpreter {
             name: "main".into(),
             is_private,
             is_s_tir,
+            is_traced: true,
             ..FunctionBuilder::default()
         });
         let result = self.open_block(span).and_then(|()| body(self));
-        // Callbacks of TVM's frames leave regions at the end of the function that were entered by hand.
-        let result = result.and_then(|flow| self.leave_entered(span).map(|()| flow));
+        let result = result.and_then(|flow| self.leave_entered(0, span).map(|()| flow));
         let stmt = self.close_block();
         let function = self.function.take().unwrap_or_default();
         self.blocks.clear();
+        self.entered.clear();
+        self.branches.clear();
+        if result.is_err() && matches!(self.raised, Some((_, super::Raised::Unavailable))) {
+            // A kernel that needs a host value is an error, and not a statement of the host to skip.
+            self.raised = None;
+        }
         let flow = result?;
         if !matches!(flow, Flow::Normal) {
             return error(
@@ -171,9 +177,14 @@ impl Interpreter {
         Ok(Flow::Normal)
     }
 
-    /// Leaves the regions that were entered with `__enter__`, innermost first.
-    fn leave_entered(&mut self, span: Span) -> Result<()> {
-        while let Some((frame, _)) = self.entered.last().cloned() {
+    /// Leaves the regions that were entered by hand, innermost first, until `depth` are left. In a function that Python code builds,
+    /// a region may stay open: callbacks of TVM's frames leave it where the one around it ends.
+    pub(super) fn leave_entered(&mut self, depth: usize, span: Span) -> Result<()> {
+        let is_traced = self.function.as_ref().is_some_and(|f| f.is_traced);
+        while is_traced && self.entered.len() > depth {
+            let Some((frame, _)) = self.entered.last().cloned() else {
+                break;
+            };
             self.exit_frame(&frame, span)?;
         }
         Ok(())
