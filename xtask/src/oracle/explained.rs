@@ -95,6 +95,10 @@ const KNOWN: &[Known] = &[
         |p| p.theirs_has("T.ptx.fetch_register(") && !p.ours_has("T.ptx.fetch_register("),
     ),
     (
+        "the rank-aware scheduler binds its first row before its branches; TVM's computes it in each",
+        |p| p.after(&["BindTarget"]) && p.ours_has("(my_rank + 1) * "),
+    ),
+    (
         "a buffer of a padded layout holds its padding; TVM's allocation is too small for its accesses",
         |p| p.at.path.contains(".shape[") && p.numbers().is_some_and(|(ours, theirs)| ours > theirs),
     ),
