@@ -88,10 +88,29 @@ impl<'a> Linear<'a> {
     }
 
     fn term(&mut self, e: &'a Expr, factor: i128) -> Option<()> {
-        match self.terms.iter_mut().find(|(term, _)| *term == e) {
+        match self.terms.iter_mut().find(|(term, _)| is_same(term, e)) {
             Some((_, sum)) => *sum = sum.checked_add(factor)?,
             None => self.terms.push((e, factor)),
         }
         Some(())
+    }
+}
+
+/// Whether two values are the same. Buffers may be several names of one memory.
+fn is_same(a: &Expr, b: &Expr) -> bool {
+    match (&a.kind, &b.kind) {
+        (
+            ExprKind::BufferLoad {
+                buffer,
+                indices,
+                predicate: None,
+            },
+            ExprKind::BufferLoad {
+                buffer: other,
+                indices: places,
+                predicate: None,
+            },
+        ) => buffer.data == other.data && a.dtype == b.dtype && indices == places,
+        _ => a == b,
     }
 }
