@@ -287,7 +287,9 @@ fn a_negation_in_another_form_that_is_compared_keeps_its_sign() {
         assert!(text.contains(expected), "{expected}\n{text}");
         assert!(!text_of(value, false).contains("tirx_negated"), "{expected}");
     }
-    let others: [Value<'_>; 4] = [
+    let others: [Value<'_>; 5] = [
+        // The least number has no negation.
+        &|x, _| times(x, i32::MIN),
         &|x, y| x - y,
         &|x, _| Expr::int32(-3) - x,
         &|x, y| times(x.clone(), 2) - (x + y),

@@ -15,7 +15,8 @@ pub(super) fn negated(e: &Expr) -> Option<Expr> {
         ExprKind::Binary(BinOp::Sub, a, b) => Expr::binary(BinOp::Sub, b.clone(), a.clone()),
         ExprKind::Binary(BinOp::Add, a, b) => Expr::binary(BinOp::Sub, minus(a), b.clone()),
         ExprKind::Binary(op @ (BinOp::Mul | BinOp::Div), x, by) => {
-            let by = in_all_lanes(by).filter(|by| *by < -1)?;
+            let greatest = e.dtype.element().max_int()?;
+            let by = in_all_lanes(by).filter(|by| *by < -1 && -by <= greatest)?;
             let by = Expr::constant(e.dtype, -by);
             let positive = Expr::binary(*op, x.clone(), by);
             if *op == BinOp::Div {
