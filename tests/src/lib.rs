@@ -65,7 +65,7 @@ use std::sync::OnceLock;
 use tirx_core::codegen::{cuda, rust};
 use tirx_core::diagnostic::Diagnostic;
 use tirx_core::ir::{IRModule, structural_equal, verify};
-use tirx_core::script::{ConstValue, KernelFile, print};
+use tirx_core::script::{ConstValue, Imports, KernelFile, print};
 use tirx_core::source::{SourceMap, Span};
 use tirx_core::transform::{Lowering, Step, Target, lower};
 
@@ -369,9 +369,20 @@ pub fn cuda_text(
     defines: &Defines,
     arch: &str,
 ) -> Result<String, String> {
+    cuda_text_with(&files::Imported, name, text, entry, defines, arch)
+}
+
+/// The same, of a file that imports others.
+pub fn cuda_text_with(
+    imports: &dyn Imports,
+    name: &str,
+    text: &str,
+    entry: &str,
+    defines: &Defines,
+    arch: &str,
+) -> Result<String, String> {
     let mut sources = SourceMap::new();
-    let file =
-        KernelFile::load(&mut sources, name, text, &files::Imported).map_err(|e| e.render(&sources))?;
+    let file = KernelFile::load(&mut sources, name, text, imports).map_err(|e| e.render(&sources))?;
     let module = file.build(Some(entry), defines).map_err(|e| e.render(&sources))?;
     let mut lowering = Lowering::new(Target::cuda(arch));
     lowering.verify = false;

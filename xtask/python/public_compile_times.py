@@ -1,9 +1,9 @@
-"""Times kernels of the public library from source to CUDA text beside Apache TVM 0.26: public_compile_times.py CHECKOUT TIRX.
+"""Times kernels of the public library from source to CUDA text beside Apache TVM 0.26: public_compile_times.py CHECKOUT TIRX COMPILE.
 
-To be run by a Python that has TVM; TIRX is the `cargo-tirx` executable. What counts is processor time (user and system), so
-that other work on the machine changes little: for TVM that of calling `get_kernel`, lowering and text, with the modules
-loaded and after a first compilation; for tirx that of the whole process, which reads the file, too. The least of several
-runs.
+To be run by a Python that has TVM; TIRX is the `cargo-tirx` executable in release. COMPILE is tests/examples/compile.rs as a build
+script is compiled, without optimization. What counts is processor time (user and system), so that other work on the machine
+changes little: for TVM that of calling `get_kernel`, lowering and text, with the modules loaded and after a first compilation; for
+ours that of the whole process, which reads the file, too. The least of several runs.
 """
 
 import importlib
@@ -28,15 +28,23 @@ KERNELS = {
 RUNS = 5
 
 
-def ours(tirx, file, values):
+def released(tirx, file, values):
     command = [tirx, "tirx", "cuda", str(file), "--entry", "get_kernel", "--arch", "sm_100a"]
-    command += [word for name, value in values.items() for word in ("-D", f"{name}={value!r}")]
+    return least_time(command + [word for name, value in values.items() for word in ("-D", f"{name}={value!r}")])
+
+
+def build_script(compile_once, file, values):
+    constants = [f"{name}={value}" for name, value in values.items()]
+    return least_time([compile_once, "1", str(file), "get_kernel", *constants, "on", "sm_100a"])
+
+
+def least_time(command):
     least = float("inf")
     for _ in range(RUNS):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         _, status, usage = os.wait4(process.pid, 0)
         if status != 0:
-            sys.exit(f"{file}: tirx failed")
+            sys.exit(f"{' '.join(command)}: failed")
         least = min(least, usage.ru_utime + usage.ru_stime)
     return least
 
@@ -84,14 +92,17 @@ class HostPackages:
 
 
 def main():
-    checkout, tirx = Path(sys.argv[1]), sys.argv[2]
+    checkout, tirx, compile_once = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     sys.path.insert(0, str(checkout))
     sys.meta_path.append(HostPackages())
-    print("| kernel | tirx | TVM | ratio |\n|---|---|---|---|")
+    print("| kernel | TVM | release | ratio | build script | ratio |\n|---|---|---|---|---|---|")
     for file, values in KERNELS.items():
-        our_time = ours(tirx, checkout / "tirx_kernels" / file, values)
+        path = checkout / "tirx_kernels" / file
         their_time = theirs("tirx_kernels." + file.removesuffix(".py").replace("/", "."), values)
-        print(f"| `{file}` | {our_time * 1e3:.0f} ms | {their_time * 1e3:.0f} ms | {their_time / our_time:.0f} |", flush=True)
+        cells = [f"`{file}`", f"{their_time * 1e3:.0f} ms"]
+        for our_time in (released(tirx, path, values), build_script(compile_once, path, values)):
+            cells += [f"{our_time * 1e3:.0f} ms", f"{their_time / our_time:.0f}"]
+        print(f"| {' | '.join(cells)} |", flush=True)
 
 
 main()

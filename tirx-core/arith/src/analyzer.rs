@@ -178,12 +178,26 @@ impl Analyzer {
 
     /// Learns bounds of a variable directly.
     pub fn set_bound(&mut self, var: &Var, bound: ConstIntBound) {
+        let known = self.var_bounds.get(var).copied();
+        if bound == known.unwrap_or_else(|| ConstIntBound::of_dtype(var.dtype().element())) {
+            // Nothing new: what is cached stays valid.
+            return;
+        }
         let old = self.var_bounds.insert(var.clone(), bound);
         self.note(Undo::Bound(var.clone(), old));
     }
 
     /// Learns the modular set of a variable directly.
     pub fn set_modular(&mut self, var: &Var, modular: ModularSet) {
+        if modular
+            == self
+                .var_modular
+                .get(var)
+                .copied()
+                .unwrap_or(ModularSet::EVERYTHING)
+        {
+            return;
+        }
         let old = self.var_modular.insert(var.clone(), modular);
         self.note(Undo::Modular(var.clone(), old));
     }
@@ -422,7 +436,7 @@ impl Analyzer {
         if !is_leaf(&result) {
             result = self.rewrite_simplify(&first);
             // Terms of one index that sorting separated are joined in a second round.
-            if !is_leaf(&result) && (!result.same_node(&first) || has_three_terms(&result)) {
+            if !is_leaf(&result) && (!result.same_node(&first) || result.has_long_sum()) {
                 result = self.canonical_simplify(&result);
             }
         }
@@ -505,16 +519,6 @@ fn is_leaf(expr: &Expr) -> bool {
 
 fn is_simple(expr: &Expr) -> bool {
     is_leaf(expr)
-}
-
-/// Whether the expression contains a sum of three terms.
-fn has_three_terms(expr: &Expr) -> bool {
-    let is_sum = |e: &Expr| matches!(e.kind, ExprKind::Binary(BinOp::Add | BinOp::Sub, ..));
-    match &expr.kind {
-        ExprKind::Binary(_, a, b) => is_sum(expr) && is_sum(a) || has_three_terms(a) || has_three_terms(b),
-        ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => false,
-        _ => expr.operands().any(has_three_terms),
-    }
 }
 
 /// Whether evaluating the expression has a side effect.

@@ -2,7 +2,7 @@
 
 use crate::arith::Analyzer;
 use crate::arith::const_int_bound::WORTH_REMEMBERING;
-use crate::arith::fold::floor_mod;
+use crate::arith::fold::{div_rem, floor_mod};
 use crate::intrin::Op;
 use crate::ir::at;
 use crate::ir::{BinOp, Expr, ExprKind};
@@ -23,7 +23,7 @@ const LARGEST: i128 = 1 << 60;
 pub(super) fn gcd(a: i128, b: i128) -> i128 {
     let (mut a, mut b) = (a.abs(), b.abs());
     while b != 0 {
-        (a, b) = (b, a % b);
+        (a, b) = (b, div_rem(a, b).1);
     }
     a
 }
@@ -232,7 +232,7 @@ fn divide(x: ModularSet, c: i128) -> Option<ModularSet> {
 
 /// A floored remainder by a constant.
 fn remainder(x: ModularSet, c: i128) -> ModularSet {
-    if x.coeff % c == 0 {
+    if div_rem(x.coeff, c).1 == 0 {
         return ModularSet::new(0, floor_mod(x.base, c));
     }
     ModularSet::new(gcd(x.coeff, c), x.base)

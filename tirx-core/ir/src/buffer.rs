@@ -4,6 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use super::changed::map_exprs;
 use super::{DType, Expr, Type, Var};
 use crate::layout::Layout;
 use crate::source::Span;
@@ -92,26 +93,32 @@ impl Buffer {
     /// The buffer over `data`, with `f` applied to each expression of its description; the buffer itself if nothing
     /// changes.
     pub fn map_exprs(&self, data: Var, mut f: impl FnMut(&Expr) -> Expr) -> Buffer {
-        let mut changed = data != self.data;
-        let mut part = |e: &Expr| {
-            let new = f(e);
-            changed |= !new.same_node(e);
-            new
-        };
-        let shape = self.shape.iter().map(&mut part).collect();
-        let strides = self.strides.iter().map(&mut part).collect();
-        let elem_offset = self.elem_offset.as_ref().map(&mut part);
-        let allocated_addr = self.allocated_addr.iter().map(&mut part).collect();
-        let layout = self.layout.as_ref().map(|l| l.map_exprs(&mut part));
-        if !changed {
+        let shape = map_exprs(&self.shape, &mut f);
+        let strides = map_exprs(&self.strides, &mut f);
+        let elem_offset = self.elem_offset.as_ref().map(&mut f);
+        let allocated_addr = map_exprs(&self.allocated_addr, &mut f);
+        let mut layout_changed = false;
+        let layout = self.layout.as_ref().map(|layout| {
+            layout.map_exprs(&mut |e| {
+                let new = f(e);
+                layout_changed |= !new.same_node(e);
+                new
+            })
+        });
+        let same_offset = elem_offset
+            .iter()
+            .zip(&self.elem_offset)
+            .all(|(a, b)| a.same_node(b));
+        let same_lists = shape.is_none() && strides.is_none() && allocated_addr.is_none();
+        if data == self.data && same_lists && same_offset && !layout_changed {
             return self.clone();
         }
         self.with(|node| {
             node.data = data;
-            node.shape = shape;
-            node.strides = strides;
+            node.shape = shape.unwrap_or_else(|| std::mem::take(&mut node.shape));
+            node.strides = strides.unwrap_or_else(|| std::mem::take(&mut node.strides));
             node.elem_offset = elem_offset;
-            node.allocated_addr = allocated_addr;
+            node.allocated_addr = allocated_addr.unwrap_or_else(|| std::mem::take(&mut node.allocated_addr));
             node.layout = layout;
         })
     }
@@ -126,14 +133,22 @@ impl Buffer {
         self.shape.iter().map(|e| e.as_int()).product()
     }
 
-    /// Every expression of the description: shape, strides, offset, address and those of the layout.
-    pub fn exprs(&self) -> Vec<&Expr> {
-        let mut all: Vec<&Expr> = self.shape.iter().chain(&self.strides).collect();
-        all.extend(&self.elem_offset);
-        all.extend(&self.allocated_addr);
+    /// Calls `f` with every expression of the description: shape, strides, offset, address and those of the layout.
+    pub fn for_each_expr<'a>(&'a self, mut f: impl FnMut(&'a Expr)) {
+        self.shape.iter().chain(&self.strides).for_each(&mut f);
+        self.elem_offset
+            .iter()
+            .chain(&self.allocated_addr)
+            .for_each(&mut f);
         if let Some(layout) = &self.layout {
-            all.extend(layout.exprs());
+            layout.for_each_expr(f);
         }
+    }
+
+    /// Every expression of the description, in this order.
+    pub fn exprs(&self) -> Vec<&Expr> {
+        let mut all = Vec::new();
+        self.for_each_expr(|e| all.push(e));
         all
     }
 }

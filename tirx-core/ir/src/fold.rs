@@ -6,13 +6,22 @@
 
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
+/// Quotient and remainder of the truncating division; `b` must not be zero. Nearly all numbers have 64 bits, which the machine
+/// divides itself.
+pub fn div_rem(a: i128, b: i128) -> (i128, i128) {
+    match (i64::try_from(a), i64::try_from(b)) {
+        (Ok(x), Ok(y)) if x != i64::MIN => ((x / y).into(), (x % y).into()),
+        _ => (a / b, a % b),
+    }
+}
+
 /// Quotient rounded to minus infinity. `b` must not be zero.
 pub fn floor_div(a: i128, b: i128) -> i128 {
-    let q = a / b;
-    if a % b != 0 && (a < 0) != (b < 0) {
-        q - 1
+    let (quotient, remainder) = div_rem(a, b);
+    if remainder != 0 && (a < 0) != (b < 0) {
+        quotient - 1
     } else {
-        q
+        quotient
     }
 }
 

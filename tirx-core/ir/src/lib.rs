@@ -39,6 +39,7 @@ use tirx_source::{diagnostic, source};
 pub mod abi;
 mod buffer;
 pub mod builder;
+mod changed;
 mod deep;
 mod equal;
 mod expr;

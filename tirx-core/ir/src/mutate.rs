@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::changed::{map_changed, map_exprs};
 use super::{
     Assert, Attr, AttrNode, Buffer, BufferStore, Expr, ExprKind, ForLoop, IterVar, ScopeIdDef, Stmt,
     StmtKind, TileArg, TileCall, Var,
@@ -49,21 +50,7 @@ pub trait Mutator {
 
     /// Each element of a list, if any changed; most lists do not change and need no copy.
     fn changed_exprs(&mut self, exprs: &[Expr]) -> Option<Vec<Expr>> {
-        let mut changed: Option<Vec<Expr>> = None;
-        for (i, old) in exprs.iter().enumerate() {
-            let new = self.expr(old);
-            match &mut changed {
-                Some(list) => list.push(new),
-                None if new.same_node(old) => {}
-                None => {
-                    let mut list = Vec::with_capacity(exprs.len());
-                    list.extend_from_slice(&exprs[..i]);
-                    list.push(new);
-                    changed = Some(list);
-                }
-            }
-        }
-        changed
+        map_exprs(exprs, |e| self.expr(e))
     }
 
     /// Rebuilds an expression from its changed operands. The dtype follows the operands where the kind says so.
@@ -210,11 +197,11 @@ pub trait Mutator {
                 (new != *def).then_some(StmtKind::ScopeId(new))
             }
             StmtKind::Seq(stmts) => {
-                let new: Vec<Stmt> = stmts.iter().map(|s| self.stmt(s)).collect();
-                if new.iter().zip(stmts).all(|(a, b)| a.same_node(b)) {
-                    return stmt.clone();
-                }
-                return Stmt::seq(new);
+                let new = map_changed(stmts, |old| {
+                    let new = self.stmt(old);
+                    (!new.same_node(old)).then_some(new)
+                });
+                return new.map_or_else(|| stmt.clone(), Stmt::seq);
             }
             StmtKind::Evaluate(e) => {
                 let new = self.expr(e);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::expr::contents::Contents;
 use super::{AttrValue, Buffer, Expr, IterVar, TileCall, Var};
 use crate::source::Span;
 
@@ -249,6 +250,7 @@ pub struct StmtNode {
     pub kind: StmtKind,
     /// The text it came from.
     pub span: Span,
+    contents: Contents,
 }
 
 /// A shared statement.
@@ -271,10 +273,23 @@ impl fmt::Debug for Stmt {
 impl Stmt {
     /// A statement.
     pub fn new(kind: impl Into<StmtKind>, span: Span) -> Stmt {
-        Stmt(Arc::new(StmtNode {
-            kind: kind.into(),
-            span,
-        }))
+        let kind = kind.into();
+        let contents = Contents::of_stmt(&kind);
+        Stmt(Arc::new(StmtNode { kind, span, contents }))
+    }
+
+    pub(crate) fn contents(&self) -> Contents {
+        self.contents
+    }
+
+    /// Whether it has a call of an intrinsic.
+    pub fn has_call(&self) -> bool {
+        self.contents.has(Contents::CALLS)
+    }
+
+    /// The same as [`Expr::has_narrow_float`].
+    pub fn has_narrow_float(&self) -> bool {
+        self.contents.has(Contents::NARROW_FLOATS)
     }
 
     /// Statements in order: nested sequences are spliced, no-ops dropped, one statement stands alone.
@@ -287,8 +302,9 @@ impl Stmt {
                 _ => out.push(stmt),
             }
         }
-        let mut out = Vec::new();
-        stmts.into_iter().for_each(|s| push(&mut out, s));
+        let stmts = stmts.into_iter();
+        let mut out = Vec::with_capacity(stmts.size_hint().0);
+        stmts.for_each(|s| push(&mut out, s));
         match out.len() {
             0 => Stmt::nop(),
             1 => out.remove(0),

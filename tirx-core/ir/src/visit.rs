@@ -23,7 +23,7 @@ pub trait Visitor {
 
     /// A buffer that is declared here; the default visits the expressions of its description.
     fn visit_buffer_def(&mut self, buffer: &Buffer) {
-        buffer.exprs().into_iter().for_each(|e| self.visit_expr(e));
+        buffer.for_each_expr(|e| self.visit_expr(e));
     }
 
     /// A buffer that is read or written here.

@@ -4,8 +4,6 @@
 //! before its end; [`split`] removes the marks when the text is complete. nvcc never sees one, and no `#line` is
 //! written: a comment in the kernel file moves lines, and must not change what is compiled.
 
-use std::fmt::Write;
-
 use crate::source::{FileId, SourceMap, Span};
 
 /// Begins a mark. The emitter writes control characters of strings as escapes, so no line has one.
@@ -14,7 +12,25 @@ const MARK: char = '\u{1}';
 /// Marks the origin of the line at the end of `out`.
 pub(super) fn push_mark(out: &mut String, span: Span) {
     if span.is_some() {
-        let _ = write!(out, "{MARK}{} {} {}", span.file.0, span.start, span.end);
+        out.push(MARK);
+        for (number, end) in [(span.file.0, " "), (span.start, " "), (span.end, "")] {
+            push_decimal(out, number);
+            out.push_str(end);
+        }
+    }
+}
+
+/// Writes a number. A line has three, and the formatter takes longer than everything else that is done for a line.
+fn push_decimal(out: &mut String, number: u32) {
+    let mut digits = 1;
+    let mut weight = 1;
+    while number / weight >= 10 {
+        weight *= 10;
+        digits += 1;
+    }
+    for _ in 0..digits {
+        out.push(char::from(b'0' + (number / weight % 10) as u8));
+        weight = (weight / 10).max(1);
     }
 }
 
@@ -55,7 +71,8 @@ pub(super) fn split(marked: &str) -> (String, Vec<Span>) {
     let mut text = String::with_capacity(marked.len());
     let mut places = Vec::new();
     for line in marked.split_inclusive('\n') {
-        let (line, place) = match line.split_once(MARK) {
+        // A line has one mark at most, at its end.
+        let (line, place) = match line.rsplit_once(MARK) {
             Some((code, mark)) => (code, read_mark(mark)),
             None => (line.trim_end_matches('\n'), Span::NONE),
         };
@@ -72,7 +89,7 @@ pub(super) fn unmarked(marked: &str) -> String {
 }
 
 fn read_mark(mark: &str) -> Span {
-    let mut numbers = mark.split_whitespace().map(|n| n.parse().ok());
+    let mut numbers = mark.trim_ascii_end().split(' ').map(|n| n.parse().ok());
     match (
         numbers.next().flatten(),
         numbers.next().flatten(),
@@ -108,6 +125,15 @@ mod tests {
         assert_eq!(text, "// head\nint f() {\n  return 1;\n}\nf();\n");
         let shown: Vec<&str> = places.iter().map(|span| sources.text(*span)).collect();
         assert_eq!(shown, ["", "int f() {", "return 1;", "}", "x = 1"]);
+    }
+
+    #[test]
+    fn numbers_are_written_in_full() {
+        for number in [0, 7, 10, 99, 100, 4_294_967_295] {
+            let mut out = String::new();
+            push_decimal(&mut out, number);
+            assert_eq!(out, number.to_string());
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::intrin::mnemonic::{InstructionCall, spelling};
 use crate::intrin::row::Release;
 use crate::intrin::{Arch, Op, Operands, Row};
 use crate::ir::abi::{is_device, is_subroutine};
-use crate::ir::{Expr, ExprKind, IRModule, PrimFunc, Visitor};
+use crate::ir::{Expr, ExprKind, IRModule, PrimFunc, Stmt, Visitor};
 use crate::source::Span;
 
 /// The operations of a module that a target (`sm_90a`) does not have: those of its device functions, or of all
@@ -46,7 +46,16 @@ pub(super) fn of_function(func: &PrimFunc, target: &str) -> Vec<Diagnostic> {
         group: Option<(i128, &'static str, Span)>,
     }
     impl Visitor for Calls<'_> {
+        fn visit_stmt(&mut self, stmt: &Stmt) {
+            if stmt.has_call() {
+                self.walk_stmt(stmt);
+            }
+        }
+
         fn visit_expr(&mut self, e: &Expr) {
+            if !e.has_call() {
+                return;
+            }
             if let ExprKind::Call { op, args } = &e.kind
                 && let Some((what, arch)) = missing(op.row(), args, self.target)
             {
@@ -127,7 +136,16 @@ pub struct Since {
 pub(super) fn releases(func: &PrimFunc) -> Vec<Since> {
     struct Calls(Vec<Since>, Span);
     impl Visitor for Calls {
+        fn visit_stmt(&mut self, stmt: &Stmt) {
+            if stmt.has_call() {
+                self.walk_stmt(stmt);
+            }
+        }
+
         fn visit_expr(&mut self, e: &Expr) {
+            if !e.has_call() {
+                return;
+            }
             if let ExprKind::Call { op, args } = &e.kind
                 && (!op.row().since.is_empty() || op.row().since_by.is_some())
                 && let Ok(operands) = Operands::read(op.row(), args)

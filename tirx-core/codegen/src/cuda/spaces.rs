@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::intrin::row::{Kind, Space};
 use crate::intrin::{Op, Operands};
 use crate::ir::at;
-use crate::ir::{Expr, ExprKind, PrimFunc, Type, Var, Visitor};
+use crate::ir::{Expr, ExprKind, PrimFunc, Stmt, Type, Var, Visitor};
 
 /// A message for each pointer to the wrong memory, at its call.
 pub(super) fn of_function(func: &PrimFunc, is_kernel: bool) -> Vec<Diagnostic> {
@@ -52,8 +52,22 @@ impl Calls<'_> {
 }
 
 impl Visitor for Calls<'_> {
+    fn visit_stmt(&mut self, stmt: &Stmt) {
+        if stmt.has_call() {
+            self.walk_stmt(stmt);
+        }
+    }
+
     fn visit_expr(&mut self, e: &Expr) {
+        if !e.has_call() {
+            return;
+        }
         if let ExprKind::Call { op, args } = &e.kind
+            && op
+                .row()
+                .args
+                .iter()
+                .any(|arg| matches!(arg.kind, Kind::Pointer(_)))
             && let Ok(operands) = Operands::read(op.row(), args)
         {
             for (arg, part) in operands.each() {

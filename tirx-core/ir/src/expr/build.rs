@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::contents::Contents;
 use super::equal::{mix, own_hash};
 use super::{BinOp, Expr, ExprKind, ExprNode};
 use crate::intrin::Op;
@@ -15,7 +16,8 @@ impl Expr {
     /// An expression.
     pub fn new(kind: ExprKind, dtype: DType, span: Span) -> Expr {
         let (mut depth, mut size) = (0, 1u32);
-        let (mut hash, mut does) = own_hash(&kind, dtype);
+        let mut hash = own_hash(&kind, dtype);
+        let mut contents = Contents::of_node(&kind, dtype);
         kind.for_each_operand(|e| {
             let node = &*e.0;
             if node.depth > depth {
@@ -23,7 +25,7 @@ impl Expr {
             }
             size = size.saturating_add(node.size);
             hash = mix(hash, node.hash as u64);
-            does |= node.does;
+            contents = contents.and(node.contents);
         });
         Expr(Arc::new(ExprNode {
             kind,
@@ -33,7 +35,7 @@ impl Expr {
             size,
             // The upper bits of a product are the best mixed ones.
             hash: (hash >> 32) as u32,
-            does,
+            contents,
         }))
     }
 
@@ -193,14 +195,17 @@ impl Expr {
 
 /// Frequent `int32` constants, made once per thread.
 mod small {
+    use std::cell::RefCell;
+
     use super::{DType, Expr, ExprKind, Span};
 
     const FIRST: i128 = -1;
     const LAST: i128 = 256;
 
     thread_local! {
-        static CONSTANTS: std::cell::RefCell<Vec<Option<Expr>>> =
-            std::cell::RefCell::new(vec![None; (LAST - FIRST + 1) as usize]);
+        // The list is a part of the thread's own memory: a thread that has none of them costs nothing.
+        static CONSTANTS: [RefCell<Option<Expr>>; (LAST - FIRST + 1) as usize] =
+            const { [const { RefCell::new(None) }; (LAST - FIRST + 1) as usize] };
     }
 
     /// The constant, if it is one of them.
@@ -210,14 +215,9 @@ mod small {
         }
         // A thread that is ending has none.
         let shared = CONSTANTS.try_with(|constants| {
-            let mut constants = constants.try_borrow_mut().ok()?;
-            let place = constants.get_mut((value - FIRST) as usize)?;
-            Some(match place {
-                Some(known) => known.clone(),
-                None => place
-                    .insert(Expr::new(ExprKind::Int(value), dtype, Span::NONE))
-                    .clone(),
-            })
+            let mut place = constants.get((value - FIRST) as usize)?.try_borrow_mut().ok()?;
+            let constant = place.get_or_insert_with(|| Expr::new(ExprKind::Int(value), dtype, Span::NONE));
+            Some(constant.clone())
         });
         shared.ok().flatten()
     }

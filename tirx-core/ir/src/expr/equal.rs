@@ -1,7 +1,6 @@
 //! Equality and hashes of expressions.
 
-use super::{Expr, ExprKind, READS, UPDATES};
-use crate::intrin::Effect;
+use super::{Expr, ExprKind};
 use crate::ir::DType;
 
 impl PartialEq for Expr {
@@ -77,8 +76,8 @@ pub(super) fn mix(hash: u64, value: u64) -> u64 {
     (hash.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The hash of a node without its operands, and the effect of the node itself.
-pub(super) fn own_hash(kind: &ExprKind, dtype: DType) -> (u64, u8) {
+/// The hash of a node without its operands.
+pub(super) fn own_hash(kind: &ExprKind, dtype: DType) -> u64 {
     let (which, value) = match kind {
         ExprKind::Var(v) => (1, v.id() as u64),
         ExprKind::Int(v) => (2, *v as u64 ^ (*v >> 64) as u64),
@@ -95,15 +94,6 @@ pub(super) fn own_hash(kind: &ExprKind, dtype: DType) -> (u64, u8) {
         ExprKind::Call { op, .. } => (13, *op as u64),
         ExprKind::Let(v, ..) => (14, v.id() as u64),
     };
-    let does = match kind {
-        ExprKind::BufferLoad { .. } => READS,
-        ExprKind::Call { op, .. } => match op.effect() {
-            Effect::Annotation | Effect::Pure => 0,
-            Effect::ReadState => READS,
-            _ => READS | UPDATES,
-        },
-        _ => 0,
-    };
     let of_dtype = (dtype.code as u64) << 32 | (dtype.bits as u64) << 16 | dtype.lanes as u64;
-    (mix(mix(which, of_dtype), value), does)
+    mix(mix(which, of_dtype), value)
 }

@@ -1,11 +1,13 @@
 //! Expressions.
 
 mod build;
+pub(crate) mod contents;
 mod equal;
 
 use std::fmt;
 use std::sync::Arc;
 
+use self::contents::Contents;
 use super::{Buffer, DType, Var};
 use crate::intrin::Op;
 use crate::source::Span;
@@ -135,14 +137,9 @@ pub struct ExprNode {
     size: u32,
     /// Equal expressions have equal hashes, so that hashing is free and most inequalities are found at once.
     hash: u32,
-    /// The effects of evaluating it: [`UPDATES`] and [`READS`].
-    does: u8,
+    /// What it and its operands do and hold.
+    contents: Contents,
 }
-
-/// It has a side effect.
-const UPDATES: u8 = 1;
-/// Its value depends on memory or machine state, or it changes some.
-const READS: u8 = 2;
 
 impl Drop for ExprNode {
     /// Frees a deep expression level by level. Shallow ones are freed as always, by recursion.
@@ -205,13 +202,29 @@ impl Expr {
 
     /// Whether evaluating it has a side effect.
     pub fn has_effect(&self) -> bool {
-        self.does & UPDATES != 0
+        self.contents.has(Contents::UPDATES)
     }
 
     /// Whether evaluating it reads no memory and no machine state and has no side effect, so that it may be evaluated
     /// elsewhere, more often or not at all.
     pub fn is_pure(&self) -> bool {
-        self.does == 0
+        !self.contents.has(Contents::UPDATES.and(Contents::READS))
+    }
+
+    /// Whether it has a call of an intrinsic.
+    pub fn has_call(&self) -> bool {
+        self.contents.has(Contents::CALLS)
+    }
+
+    /// Whether the type of a value, a buffer or a pointer in it is a floating type that some targets lack
+    /// ([`DType::is_bfloat16`], [`DType::is_small_float`]).
+    pub fn has_narrow_float(&self) -> bool {
+        self.contents.has(Contents::NARROW_FLOATS)
+    }
+
+    /// Whether it has a sum of three terms.
+    pub fn has_long_sum(&self) -> bool {
+        self.contents.has(Contents::LONG_SUMS)
     }
 
     /// The constant, if it is an integer or bool one.

@@ -19,6 +19,10 @@ impl<'a> Operands<'a> {
     /// Too few or too many arguments.
     pub fn read(row: &'static Row, args: &'a [Expr]) -> Result<Operands<'a>, String> {
         let variable = |a: &Arg| !matches!(a.many, Many::One);
+        if row.args.len() == args.len() && !row.args.iter().any(variable) {
+            let parts = args.chunks_exact(1).collect();
+            return Ok(Operands { row, parts });
+        }
         let head = row.args.iter().position(variable).unwrap_or(row.args.len());
         let tail = match row.args.iter().rposition(variable) {
             Some(last) => row.args.len() - 1 - last,

@@ -54,7 +54,7 @@ impl Layout {
     pub(crate) fn offset_on(&self, wanted: &str, coordinate: &[Expr], shape: &[Expr]) -> Option<Expr> {
         let tile = self.tile();
         let coordinate = &in_index_type(coordinate, shape)[..];
-        if is_row_major(tile, shape) && shape.iter().skip(1).any(|e| e.as_int().is_none()) {
+        if shape.iter().skip(1).any(|e| e.as_int().is_none()) && tile.is_row_major(shape) {
             return Some(nested(coordinate, shape));
         }
         let mut sum: Option<Expr> = None;
@@ -210,12 +210,6 @@ pub fn strided_offset(coordinate: &[Expr], strides: &[Expr]) -> Expr {
         accumulate(&mut sum, scale(c, s));
     }
     sum.unwrap_or_else(|| Expr::int32(0))
-}
-
-/// Whether a layout is that of rows one after the other, without an offset.
-fn is_row_major(tile: &super::TileLayout, shape: &[Expr]) -> bool {
-    let rows = Layout::row_major(shape);
-    tile.offset.is_empty() && tile.replica.is_empty() && tile.shard == rows.tile().shard
 }
 
 /// `(z * h + y) * w + x`: each extent once, where products of them would have to be computed.

@@ -12,6 +12,7 @@ mod of_buffer;
 
 use std::sync::Arc;
 
+use crate::ir::changed::map_changed;
 use crate::ir::{Expr, substitute};
 
 /// The memory axis, in text.
@@ -109,6 +110,19 @@ impl TileLayout {
         self
     }
 
+    /// Whether it is one row of `shape` after the other, without an offset.
+    pub fn is_row_major(&self, shape: &[Expr]) -> bool {
+        let mut iters = self.shard.iter().rev();
+        self.shard.len() == shape.len()
+            && self.offset.is_empty()
+            && self.replica.is_empty()
+            && row_major_strides(shape, |extent, stride| {
+                iters
+                    .next()
+                    .is_some_and(|i| i.axis.is_memory() && i.extent == *extent && i.stride == *stride)
+            })
+    }
+
     /// The iterators in another order.
     pub fn permuted(&self, order: &[usize]) -> TileLayout {
         TileLayout {
@@ -132,6 +146,24 @@ pub struct Swizzle {
     pub atom_len: u32,
     /// Whether the lower bits are the ones that change.
     pub inner: bool,
+}
+
+/// Calls `f` with each extent and its stride in row-major order, the innermost first, as long as it gives true. Gives
+/// whether it always did.
+fn row_major_strides(shape: &[Expr], mut f: impl FnMut(&Expr, &Expr) -> bool) -> bool {
+    let mut outer: Option<Expr> = None;
+    for (i, extent) in shape.iter().enumerate().rev() {
+        let stride = outer.unwrap_or_else(|| Expr::constant(extent.dtype, 1));
+        if !f(extent, &stride) {
+            return false;
+        }
+        outer = match i {
+            0 => None,
+            _ if i + 1 == shape.len() => Some(extent.clone()),
+            _ => Some(apply::binary(crate::ir::BinOp::Mul, stride, extent.clone())),
+        };
+    }
+    true
 }
 
 /// A layout.
@@ -169,20 +201,15 @@ impl Layout {
 
     /// Compact row-major on the memory axis: the default layout.
     pub fn row_major(shape: &[Expr]) -> Layout {
-        let mut stride: Option<Expr> = None;
         let mut shard: Vec<Iter> = Vec::with_capacity(shape.len());
-        for extent in shape.iter().rev() {
-            let here = stride.clone().unwrap_or_else(|| Expr::constant(extent.dtype, 1));
-            stride = Some(match &stride {
-                None => extent.clone(),
-                Some(s) => apply::binary(crate::ir::BinOp::Mul, s.clone(), extent.clone()),
-            });
+        row_major_strides(shape, |extent, stride| {
             shard.push(Iter {
                 extent: extent.clone(),
-                stride: here,
+                stride: stride.clone(),
                 axis: Axis::memory(),
             });
-        }
+            true
+        });
         shard.reverse();
         Layout::Tile(Arc::new(TileLayout {
             shard,
@@ -192,38 +219,52 @@ impl Layout {
 
     /// Whether it is what [`Layout::row_major`] gives for `shape`.
     pub fn is_row_major(&self, shape: &[Expr]) -> bool {
-        *self == Layout::row_major(shape)
+        matches!(self, Layout::Tile(tile) if tile.is_row_major(shape))
     }
 
-    /// Every expression in it.
-    pub fn exprs(&self) -> Vec<&Expr> {
+    /// Calls `f` with every expression in it.
+    pub fn for_each_expr<'a>(&'a self, mut f: impl FnMut(&'a Expr)) {
         let tile = self.tile();
-        let iters = tile
-            .shard
-            .iter()
-            .chain(&tile.replica)
-            .flat_map(|i| [&i.extent, &i.stride]);
-        iters.chain(tile.offset.iter().map(|(_, e)| e)).collect()
+        for iter in tile.shard.iter().chain(&tile.replica) {
+            f(&iter.extent);
+            f(&iter.stride);
+        }
+        tile.offset.iter().for_each(|(_, e)| f(e));
+    }
+
+    /// Every expression in it, in this order.
+    pub fn exprs(&self) -> Vec<&Expr> {
+        let mut all = Vec::new();
+        self.for_each_expr(|e| all.push(e));
+        all
     }
 
     /// The layout with each expression changed by `f`.
     pub fn map_exprs(&self, f: &mut impl FnMut(&Expr) -> Expr) -> Layout {
         let tile = self.tile();
-        let mut iters = |list: &[Iter]| -> Vec<Iter> {
-            list.iter()
-                .map(|i| Iter {
-                    extent: f(&i.extent),
-                    stride: f(&i.stride),
+        let mut iters = |list: &[Iter]| {
+            map_changed(list, |i| {
+                let (extent, stride) = (f(&i.extent), f(&i.stride));
+                let same = extent.same_node(&i.extent) && stride.same_node(&i.stride);
+                (!same).then(|| Iter {
+                    extent,
+                    stride,
                     axis: i.axis.clone(),
                 })
-                .collect()
+            })
         };
         let (shard, replica) = (iters(&tile.shard), iters(&tile.replica));
-        let offset = tile.offset.iter().map(|(a, e)| (a.clone(), f(e))).collect();
+        let offset = map_changed(&tile.offset, |(axis, old)| {
+            let new = f(old);
+            (!new.same_node(old)).then(|| (axis.clone(), new))
+        });
+        if shard.is_none() && replica.is_none() && offset.is_none() {
+            return self.clone();
+        }
         self.with_tile(TileLayout {
-            shard,
-            replica,
-            offset,
+            shard: shard.unwrap_or_else(|| tile.shard.clone()),
+            replica: replica.unwrap_or_else(|| tile.replica.clone()),
+            offset: offset.unwrap_or_else(|| tile.offset.clone()),
         })
     }
 

@@ -333,9 +333,7 @@ fn stmt_exprs<'a>(stmt: &'a Stmt, see: &mut dyn FnMut(&'a Expr)) {
             .flatten()
             .for_each(see),
         StmtKind::Assert(Assert { condition, .. }) => see(condition),
-        StmtKind::AllocBuffer(buffer, _) | StmtKind::DeclBuffer(buffer) => {
-            buffer.exprs().into_iter().for_each(see)
-        }
+        StmtKind::AllocBuffer(buffer, _) | StmtKind::DeclBuffer(buffer) => buffer.for_each_expr(see),
         StmtKind::Tile(call) => call.for_each_expr(see),
         StmtKind::ScopeId(_) | StmtKind::Seq(_) => {}
     }

@@ -6,13 +6,13 @@
 //! operations rounds once at its end, as in TVM 0.26; a conversion that the program asks for always rounds.
 //!
 //! **Invariants.** Bits that are only moved (loads, stores, shuffles, reinterpretation, calls of raw functions) are not
-//! converted. **Cost.** One walk.
+//! converted. **Cost.** One walk, which passes by all that has no narrow float.
 
 use crate::intrin::Op;
 use crate::ir::at;
-use crate::ir::{BinOp, DType, ElementType, Expr, ExprKind, Mutator, PrimFunc};
+use crate::ir::{BinOp, DType, ElementType, Expr, ExprKind, Mutator, PrimFunc, Stmt};
 
-/// The function with operations on types that `unsupported` accepts done in float32.
+/// The function with operations on types that `unsupported` accepts, narrow floats, done in float32.
 pub(super) fn legalize(func: PrimFunc, unsupported: fn(DType) -> bool) -> PrimFunc {
     let mut pass = Legalize { unsupported };
     let body = pass.stmt(&func.body);
@@ -100,7 +100,17 @@ impl Legalize {
 }
 
 impl Mutator for Legalize {
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        match stmt.has_narrow_float() {
+            true => self.walk_stmt(stmt),
+            false => stmt.clone(),
+        }
+    }
+
     fn expr(&mut self, expr: &Expr) -> Expr {
+        if !expr.has_narrow_float() {
+            return expr.clone();
+        }
         let span = expr.span;
         if let Some(wide) = self.widened(expr) {
             return wide.cast(expr.dtype);

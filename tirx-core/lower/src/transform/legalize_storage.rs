@@ -3,14 +3,14 @@
 //!
 //! **Idea.** Buffers of the type become buffers of the integers, and so do the pointers to them. A load is reinterpreted as
 //! the type, a store's value as the integer. **Invariants.** A function's scalars keep their types; no bit changes.
-//! **Cost.** One walk.
+//! **Cost.** One walk, which passes by all that has no narrow float.
 
 use rustc_hash::FxHashMap;
 
 use crate::intrin::Op;
 use crate::ir::{Buffer, BufferStore, DType, Expr, ExprKind, Mutator, PrimFunc, Stmt, StmtKind, Type, Var};
 
-/// The integer that holds a value of a type; `None` for types that stay.
+/// The integer that holds a value of a type, a narrow float; `None` for types that stay.
 pub(super) type Container = fn(DType) -> Option<DType>;
 
 /// The function with its memory retyped.
@@ -74,6 +74,9 @@ impl Mutator for Legalize {
     }
 
     fn expr(&mut self, expr: &Expr) -> Expr {
+        if !expr.has_narrow_float() {
+            return expr.clone();
+        }
         match &expr.kind {
             ExprKind::Var(v) => {
                 let new = self.var(v);
@@ -92,6 +95,9 @@ impl Mutator for Legalize {
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        if !stmt.has_narrow_float() {
+            return stmt.clone();
+        }
         match &stmt.kind {
             StmtKind::BufferStore(BufferStore {
                 buffer,

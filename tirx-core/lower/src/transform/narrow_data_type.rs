@@ -247,7 +247,7 @@ impl Visitor for Collector {
     }
 
     fn visit_buffer_def(&mut self, buffer: &Buffer) {
-        buffer.exprs().into_iter().for_each(|e| self.visit_expr(e));
+        buffer.for_each_expr(|e| self.visit_expr(e));
     }
 }
 

@@ -31,7 +31,16 @@ pub(super) fn resolved(func: &PrimFunc, context: &PassContext) -> Option<Stmt> {
 struct Asks(bool);
 
 impl Visitor for Asks {
+    fn visit_stmt(&mut self, stmt: &Stmt) {
+        if stmt.has_call() {
+            self.walk_stmt(stmt);
+        }
+    }
+
     fn visit_expr(&mut self, expr: &Expr) {
+        if !expr.has_call() {
+            return;
+        }
         self.0 |= expr.as_call(Op::CudaTargetIs).is_some();
         // Its value is a truth value: only conditions hold it.
         self.walk_expr(expr);

@@ -15,7 +15,7 @@ pub(super) fn check(func: &PrimFunc, defined: impl Fn(&Var) -> bool) -> Result<(
     for (_, buffer) in &func.buffer_map {
         uses.bound.insert(buffer.data.clone());
         uses.span = buffer.span;
-        buffer.exprs().into_iter().for_each(|e| uses.visit_expr(e));
+        buffer.for_each_expr(|e| uses.visit_expr(e));
     }
     uses.visit_stmt(&func.body);
     let Uses { bound, read, .. } = uses;

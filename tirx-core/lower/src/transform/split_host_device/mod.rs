@@ -160,7 +160,7 @@ impl Split<'_> {
             .collect();
         for view in &views {
             let mut shape = Reads::default();
-            view.exprs().into_iter().for_each(|e| shape.visit_expr(e));
+            view.for_each_expr(|e| shape.visit_expr(e));
             for var in shape.order {
                 fresh
                     .entry(var.clone())
