@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use tirx_build::compile::cuda_source;
 use tirx_core::codegen::host as host_ir;
+use tirx_core::ir::on_one_stack;
 use tirx_core::script::print;
 use tirx_core::transform::pass_names;
 
@@ -63,8 +64,7 @@ pub(crate) fn lower(command: &Lower, _: &Output) -> Result<()> {
 }
 
 pub(crate) fn cuda(input: &Input, _: &Output) -> Result<()> {
-    let lowered = input.lowered()?;
-    let source = cuda_source(&lowered)?;
+    let source = on_one_stack(|| -> Result<_> { Ok(cuda_source(&input.lowered()?)?) })?;
     if source.kernels.is_empty() {
         return Err(user("the module has no device function"));
     }

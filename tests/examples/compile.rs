@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use tirx_build::compile::FileImports;
+use tirx_core::ir::on_one_stack;
 use tirx_core::script::ConstValue;
 use tirx_tests::shapes::SHAPES;
 use tirx_tests::{Defines, cuda_text_with, long_kernel, only};
@@ -16,7 +17,7 @@ fn main() {
         [args @ .., "on", arch] => (args, *arch),
         args => (args, "sm_90a"),
     };
-    let mut imports = FileImports::new("", "");
+    let mut folder = Path::new("");
     let (times, text, entry, defines) = match *args {
         [times, "statements", size] => (times, long_kernel(number(size)), "long", Defines::new()),
         [times, shape, size] if !shape.ends_with(".py") => {
@@ -27,7 +28,7 @@ fn main() {
             (times, (shape.text)(number(size)), "shape", Defines::new())
         }
         [times, file, entry, ref constants @ ..] => {
-            imports = FileImports::new(Path::new(file).parent().unwrap_or(Path::new("")), "");
+            folder = Path::new(file).parent().unwrap_or(folder);
             let whole = std::fs::read_to_string(file).expect("a kernel file");
             let define = |constant: &&str| {
                 let (name, value) = constant.split_once('=').expect("NAME=VALUE");
@@ -40,8 +41,11 @@ fn main() {
         _ => panic!("compile TIMES FILE ENTRY [NAME=VALUE…] [on ARCH], or compile TIMES SHAPE SIZE"),
     };
     for _ in 0..number(times) {
-        let text = cuda_text_with(&imports, "kernel.py", &text, entry, &defines, arch);
-        std::hint::black_box(text.expect("the kernel compiles"));
+        let compile = || {
+            let imports = FileImports::new(folder, "");
+            cuda_text_with(&imports, "kernel.py", &text, entry, &defines, arch)
+        };
+        std::hint::black_box(on_one_stack(compile).expect("the kernel compiles"));
     }
 }
 

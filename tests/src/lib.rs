@@ -64,7 +64,7 @@ use std::sync::OnceLock;
 
 use tirx_core::codegen::{cuda, rust};
 use tirx_core::diagnostic::Diagnostic;
-use tirx_core::ir::{IRModule, structural_equal, verify};
+use tirx_core::ir::{IRModule, on_one_stack, structural_equal, verify};
 use tirx_core::script::{ConstValue, Imports, KernelFile, print};
 use tirx_core::source::{SourceMap, Span};
 use tirx_core::transform::{Lowering, Step, Target, lower};
@@ -369,7 +369,7 @@ pub fn cuda_text(
     defines: &Defines,
     arch: &str,
 ) -> Result<String, String> {
-    cuda_text_with(&files::Imported, name, text, entry, defines, arch)
+    on_one_stack(|| cuda_text_with(&files::Imported, name, text, entry, defines, arch))
 }
 
 /// The same, of a file that imports others.

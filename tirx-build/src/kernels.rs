@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tirx_core::codegen::cuda;
 use tirx_core::diagnostic::{Diagnostic, Level, Message, Place};
 use tirx_core::ir::abi::ParamKind;
-use tirx_core::ir::{AttrValue, IRModule, PrimFunc, verify};
+use tirx_core::ir::{AttrValue, IRModule, PrimFunc, on_one_stack, verify};
 use tirx_core::script::NoImports;
 use tirx_core::source::SourceMap;
 
@@ -23,6 +23,17 @@ use crate::target::{Architecture, Targets};
 
 /// Compiles every kernel of a manifest; gathers the errors of all of them.
 pub(crate) fn compile_manifest(
+    manifest: &Manifest,
+    manifest_path: &Path,
+    libraries: &Libraries,
+    dump: Option<&Path>,
+    inputs: &mut BTreeSet<PathBuf>,
+    warnings: &mut Vec<Message>,
+) -> Result<Vec<GeneratedKernel>> {
+    on_one_stack(|| compile_kernels(manifest, manifest_path, libraries, dump, inputs, warnings))
+}
+
+fn compile_kernels(
     manifest: &Manifest,
     manifest_path: &Path,
     libraries: &Libraries,

@@ -101,7 +101,7 @@ impl Analyzer {
                         let mut sum = self.as_atom_near_the_edge(sum, &other);
                         let other = self.as_atom_near_the_edge(other, &sum);
                         sum.single = false;
-                        sum.add_sum(&other, by);
+                        sum.add_sum(other, by);
                         Canon::Sum(sum)
                     }
                 }
@@ -334,7 +334,7 @@ impl Analyzer {
                     .for_each(|t| t.scale = fold::floor_div(t.scale, c));
                 rest.base = fold::floor_div(rest.base, c);
                 rest.terms.retain(|t| t.scale != 0);
-                quotient.add_sum(&rest, 1);
+                quotient.add_sum(rest, 1);
                 quotient.single = false;
                 return Canon::Sum(quotient);
             }
@@ -548,7 +548,7 @@ impl Analyzer {
                 lower,
                 ..term.clone()
             }));
-            quotient.add_sum(&digit.into_sum(), 1);
+            quotient.add_sum(digit.into_sum(), 1);
         }
         // Moved to both sides, because the rules expect a constant on the right.
         let base = std::mem::take(&mut quotient.base);
@@ -569,7 +569,7 @@ impl Analyzer {
     /// `a - b`, of operands that are simplified already.
     pub(super) fn canonical_difference(&mut self, a: &Expr, b: &Expr) -> Sum {
         let mut sum = sum_of(a);
-        sum.add_sum(&sum_of(b), -1);
+        sum.add_sum(sum_of(b), -1);
         sum.terms = Sum::joined(std::mem::take(&mut sum.terms));
         sum
     }

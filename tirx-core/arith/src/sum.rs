@@ -199,13 +199,13 @@ impl Sum {
 
     pub(super) fn minus(&self, other: &Sum) -> Sum {
         let mut result = self.clone();
-        result.add_sum(other, -1);
+        result.add_sum(other.clone(), -1);
         result
     }
 
     pub(super) fn negated(&self) -> Sum {
         let mut result = Sum::constant(self.dtype, 0);
-        result.add_sum(self, -1);
+        result.add_sum(self.clone(), -1);
         result
     }
 
@@ -244,9 +244,9 @@ impl Sum {
         self.terms.insert(at, term);
     }
 
-    pub(super) fn add_sum(&mut self, other: &Sum, by: i128) {
-        for term in &other.terms {
-            self.add_term(term.clone(), by);
+    pub(super) fn add_sum(&mut self, other: Sum, by: i128) {
+        for term in other.terms {
+            self.add_term(term, by);
         }
         self.base += other.base * by;
     }

@@ -5,6 +5,8 @@
 //! usual modules stay on the thread of the caller. Dropping a deep expression takes no stack
 //! (see `ExprNode`).
 
+use std::cell::Cell;
+
 use super::{Expr, IRModule, PrimFunc, Stmt, Visitor};
 
 /// Levels that any thread's stack holds.
@@ -68,17 +70,83 @@ pub fn with_stack_for<R: Send>(levels: u32, walk: impl FnOnce() -> R + Send) -> 
     with_stack((levels.min(2 * MOST_LEVELS) as usize).saturating_mul(LEVEL), walk)
 }
 
-/// Runs something on a thread with a stack of so many bytes, and waits for it.
+/// Runs something with a stack of so many bytes: on this thread, where [`with_stack`] made it and that much is left, otherwise
+/// on a new one, for which it waits.
 ///
 /// They are address space, not memory: pages that are not touched cost nothing.
 pub fn with_stack<R: Send>(bytes: usize, run: impl FnOnce() -> R + Send) -> R {
+    if left() >= bytes {
+        return run();
+    }
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(bytes);
+        let thread = std::thread::Builder::new().stack_size(bytes + ENTRY);
         let running = thread
-            .spawn_scoped(scope, run)
+            .spawn_scoped(scope, || {
+                MADE.set(Some((here(), bytes + ENTRY)));
+                run()
+            })
             .expect("address space for a stack is like memory: without it the process cannot go on");
         running
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Runs a whole compilation on one thread: the parts of it that ask [`with_stack`] for a stack find it there. A thread for each
+/// would have to be started, and gets memory of its own from the allocator.
+pub fn on_one_stack<R: Send>(compilation: impl FnOnce() -> R + Send) -> R {
+    with_stack(COMPILATION, compilation)
+}
+
+/// Stack of the frames around the deepest part, which is asked for beside that of the part.
+const ENTRY: usize = 1 << 20;
+
+/// Stack of a compilation: more than any part asks for, by what those need that call the part.
+const COMPILATION: usize = 576 << 20;
+
+thread_local! {
+    /// Where the stack of a thread of [`with_stack`] begins, and its size.
+    static MADE: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
+}
+
+/// An address in the frame of the caller's caller.
+#[inline(never)]
+fn here() -> usize {
+    let place = 0u8;
+    std::ptr::from_ref(std::hint::black_box(&place)).addr()
+}
+
+/// Bytes of stack that are left here; none where nobody knows.
+fn left() -> usize {
+    let (start, size) = MADE.get().unwrap_or_default();
+    size.saturating_sub(start.abs_diff(here()) + ENTRY / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_on_the_stack_stays_on_the_thread() {
+        let id = || std::thread::current().id();
+        let outside = id();
+        with_stack(8 << 20, || {
+            let made = id();
+            assert_ne!(made, outside);
+            assert_eq!(with_stack(8 << 20, id), made);
+            assert_ne!(with_stack(16 << 20, id), made);
+            // What calls uses up is not there any more.
+            fn deep(levels: u32) -> std::thread::ThreadId {
+                let frame = std::hint::black_box([levels as u8; 4096]);
+                let found = match levels {
+                    0 => with_stack(8 << 20, || std::thread::current().id()),
+                    _ => deep(levels - 1),
+                };
+                std::hint::black_box(frame);
+                found
+            }
+            assert_ne!(deep(400), made);
+        });
+        assert_eq!(left(), 0);
+    }
 }

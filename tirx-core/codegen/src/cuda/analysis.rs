@@ -176,6 +176,9 @@ impl Visitor for Facts {
 
 /// The combined effect of evaluating `e`.
 pub(super) fn effect(e: &Expr) -> Effect {
+    if e.is_pure() && !e.has_call() {
+        return Effect::Pure;
+    }
     let own = match &e.kind {
         ExprKind::Call { op, .. } => op.effect(),
         ExprKind::BufferLoad { .. } => Effect::ReadState,

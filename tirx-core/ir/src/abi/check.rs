@@ -4,7 +4,7 @@
 //! whose wording and division are TVM's; it is the only form of a check that printed IR has. [`Check`] is the check as
 //! data: [`Check::message`] writes the parts and [`Check::read`] reads them, both from [`What::form`].
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// The text between the description of the error and the argument's position.
 const ON_ARGUMENT: &str = " on argument #";
@@ -118,6 +118,19 @@ impl What {
         }
     }
 
+    fn texts(&self) -> &'static Texts {
+        static ALL: LazyLock<Vec<Texts>> = LazyLock::new(|| {
+            let computed = [What::Agrees(String::new()), What::Equals(String::new())];
+            What::FIXED.iter().chain(&computed).map(Texts::of).collect()
+        });
+        let at = match self {
+            What::Agrees(_) => What::FIXED.len(),
+            What::Equals(_) => What::FIXED.len() + 1,
+            fixed => What::FIXED.iter().position(|w| w == fixed).unwrap_or_default(),
+        };
+        &ALL[at]
+    }
+
     /// What the check is about: `shape[0]`, `ndim`, `dtype`, `strides`, `data`, `type`, …
     pub fn field(&self) -> &str {
         match self {
@@ -127,8 +140,41 @@ impl What {
     }
 
     /// The error that a failed check is: `TypeError`, `ValueError`.
-    pub fn error(&self) -> &'static str {
-        self.form().error
+    pub fn error(&self) -> Arc<str> {
+        self.texts().error.clone()
+    }
+}
+
+/// The parts of a message that do not depend on the argument. Each function has dozens of messages, which share them.
+struct Texts {
+    /// What stands by itself before the argument's name.
+    verb: Option<Arc<str>>,
+    /// What stands before the argument's position.
+    subject: Arc<str>,
+    when_calling: Arc<str>,
+    expected: Arc<str>,
+    unit: Option<Arc<str>>,
+    error: Arc<str>,
+}
+
+impl Texts {
+    fn of(what: &What) -> Texts {
+        let form = what.form();
+        let some = |text: &str| (!text.is_empty()).then(|| Arc::from(text));
+        // TVM joins the description and " on argument #" into one part where neither is computed.
+        let (verb, subject) = match (what, form.field) {
+            (What::Agrees(_) | What::Equals(_), _) => (some(form.verb), ON_ARGUMENT.into()),
+            (_, Some(field)) => (some(form.verb), format!("{field}{ON_ARGUMENT}").into()),
+            (_, None) => (None, format!("{}{ON_ARGUMENT}", form.verb).into()),
+        };
+        Texts {
+            verb,
+            subject,
+            when_calling: WHEN_CALLING.into(),
+            expected: form.expected.into(),
+            unit: some(form.unit),
+            error: form.error.into(),
+        }
     }
 }
 
@@ -148,27 +194,23 @@ pub struct Check {
 impl Check {
     /// The parts of its message, for a kernel with this signature.
     pub fn message(&self, signature: &Arc<str>) -> Vec<Arc<str>> {
-        let form = self.what.form();
+        let texts = self.what.texts();
         let mut parts: Vec<Arc<str>> = Vec::with_capacity(9);
-        // TVM joins the description and " on argument #" into one part where neither is computed.
-        match (&self.what, form.field) {
-            (What::Agrees(field) | What::Equals(field), _) => {
-                let path = format!("{}.{field}", self.argument);
-                parts.extend([form.verb.into(), path.into(), ON_ARGUMENT.into()]);
+        parts.extend(texts.verb.clone());
+        match &self.what {
+            What::Agrees(field) | What::Equals(field) => {
+                parts.push(format!("{}.{field}", self.argument).into());
             }
-            (_, Some(field)) => {
-                parts.extend((!form.verb.is_empty()).then(|| Arc::from(form.verb)));
-                parts.push(self.argument.as_str().into());
-                parts.push(format!("{field}{ON_ARGUMENT}").into());
-            }
-            (_, None) => parts.push(format!("{}{ON_ARGUMENT}", form.verb).into()),
+            what if what.form().field.is_some() => parts.push(self.argument.as_str().into()),
+            _ => {}
         }
+        parts.push(texts.subject.clone());
         parts.push(self.index.to_string().into());
-        parts.push(WHEN_CALLING.into());
+        parts.push(texts.when_calling.clone());
         parts.push(signature.clone());
-        parts.push(form.expected.into());
-        let values = [self.expected.as_str(), form.unit];
-        parts.extend(values.into_iter().filter(|v| !v.is_empty()).map(Arc::from));
+        parts.push(texts.expected.clone());
+        parts.extend((!self.expected.is_empty()).then(|| Arc::from(self.expected.as_str())));
+        parts.extend(texts.unit.clone());
         parts
     }
 

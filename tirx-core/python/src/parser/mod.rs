@@ -113,6 +113,9 @@ struct Parser<'src> {
     names: FxHashMap<&'src str, Name>,
 }
 
+/// Bytes of a text for each name in it, about: longer texts repeat more of theirs.
+const BYTES_OF_A_NAME: usize = 64;
+
 impl<'src> Parser<'src> {
     fn new(source: &'src str, mut lexer: Lexer<'src>, limits: Limits) -> Parser<'src> {
         let current = lexer.next();
@@ -130,7 +133,7 @@ impl<'src> Parser<'src> {
             nesting: 0,
             levels: 0,
             blocks: 0,
-            names: FxHashMap::default(),
+            names: FxHashMap::with_capacity_and_hasher(source.len() / BYTES_OF_A_NAME, Default::default()),
         }
     }
 

@@ -128,19 +128,26 @@ pub(super) fn annotations(node: &ast::Parameters) -> Vec<Option<&ast::Expr>> {
     list
 }
 
+/// Names that a kernel of usual size reads, at most.
+const USUAL_NAMES: usize = 56;
+
 /// The names that a definition reads, in its signature, its body and its nested functions.
 pub(super) fn read_names(def: &ast::StmtFunctionDef) -> FxHashSet<Name> {
-    #[derive(Default)]
     struct Reads(FxHashSet<Name>);
     impl<'a> Visitor<'a> for Reads {
         fn visit_expr(&mut self, expr: &'a ast::Expr) {
-            if let ast::Expr::Name(n) = expr {
+            if let ast::Expr::Name(n) = expr
+                && !self.0.contains(&n.id)
+            {
                 self.0.insert(n.id.clone());
             }
             walk_expr(self, expr);
         }
     }
-    let mut reads = Reads::default();
+    let mut reads = Reads(FxHashSet::with_capacity_and_hasher(
+        USUAL_NAMES,
+        Default::default(),
+    ));
     annotations(&def.parameters)
         .into_iter()
         .flatten()

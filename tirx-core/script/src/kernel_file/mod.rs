@@ -445,6 +445,7 @@ impl KernelFile {
         let looked_up = self.looked_up.borrow().as_ref().map(|_| BTreeSet::new());
         let trials = self.trials.borrow().clone();
         let (result, more, found, left) = with_stack(limits::STACK, move || {
+            let before = living::count();
             let mut interp = Interpreter::new(sources, files);
             interp.multiprocessors = multiprocessors;
             interp.looked_up = looked_up;
@@ -458,7 +459,10 @@ impl KernelFile {
                 .map_err(Diagnostics::from);
             let (more, found) = (interp.looked_up.take(), std::mem::take(&mut interp.lints));
             drop(interp);
-            (result, more, found, living::count())
+            // What this run leaves is counted where the file is, which may be another thread.
+            let left = living::count() - before;
+            living::add(-left);
+            (result, more, found, left)
         });
         living::add(left);
         if let (Some(all), Some(mut more)) = (&mut *self.looked_up.borrow_mut(), more) {

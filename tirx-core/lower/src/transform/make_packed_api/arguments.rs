@@ -176,7 +176,7 @@ impl Arguments {
 }
 
 /// An assertion.
-pub(super) fn assert(condition: Expr, kind: &str, message: Vec<Arc<str>>, span: Span) -> Stmt {
+pub(super) fn assert(condition: Expr, kind: impl Into<Arc<str>>, message: Vec<Arc<str>>, span: Span) -> Stmt {
     let kind = StmtKind::Assert(Assert {
         condition,
         kind: kind.into(),

@@ -311,8 +311,13 @@ fn each_element(
     let Some((first, rest)) = parts.split_first() else {
         return visit(sum);
     };
-    let mut below = first.iter().map(|part| std::array::from_fn(|i| sum[i] + part[i]));
-    below.try_for_each(|sum| each_element(rest, sum, visit))
+    let mut below = first
+        .iter()
+        .map(|part: &Element| std::array::from_fn(|i| sum[i] + part[i]));
+    match rest.is_empty() {
+        true => below.try_for_each(visit),
+        false => below.try_for_each(|sum| each_element(rest, sum, visit)),
+    }
 }
 
 impl Cells {
