@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::changed::map_exprs;
+use super::mutate::map_exprs;
 use super::{DType, Expr, Type, Var};
 use crate::layout::Layout;
 use crate::source::Span;

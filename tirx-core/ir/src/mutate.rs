@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::changed::{map_changed, map_exprs};
+use super::changed::map_changed;
 use super::{
     Assert, Attr, AttrNode, Buffer, BufferStore, Expr, ExprKind, ForLoop, IterVar, ScopeIdDef, Stmt,
     StmtKind, TileArg, TileCall, Var,
@@ -384,6 +384,14 @@ impl Assert {
             ..self.clone()
         })
     }
+}
+
+/// The list with `f` applied to each expression; `None` if all stay the same nodes.
+pub(crate) fn map_exprs(list: &[Expr], mut f: impl FnMut(&Expr) -> Expr) -> Option<Vec<Expr>> {
+    map_changed(list, |old| {
+        let new = f(old);
+        (!new.same_node(old)).then_some(new)
+    })
 }
 
 /// Replaces variables, also inside buffer descriptions: a buffer whose description changes becomes a new one,
