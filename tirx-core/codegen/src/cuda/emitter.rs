@@ -28,6 +28,16 @@ pub(super) struct Pointer {
     pub(super) constant: bool,
 }
 
+/// A value that has a name.
+pub(super) struct Named {
+    pub(super) value: String,
+    pub(super) dtype: DType,
+    /// The line that names it, and where in the text it stands.
+    pub(super) line: String,
+    pub(super) at: usize,
+    pub(super) name: String,
+}
+
 /// The state of printing one function. State that functions share is in `unit`.
 pub(super) struct Emitter<'u, 'm> {
     pub(super) unit: &'u mut Unit<'m>,
@@ -37,6 +47,8 @@ pub(super) struct Emitter<'u, 'm> {
     pub(super) indent: usize,
     pub(super) names: Names,
     pub(super) vars: FxHashMap<Var, Code>,
+    /// The divisions of the current statement that have a name.
+    pub(super) divisions: Vec<Named>,
     pub(super) pointers: FxHashMap<Var, Pointer>,
     /// Ranges of integer variables.
     pub(super) analyzer: Analyzer,
@@ -73,6 +85,7 @@ impl<'u, 'm> Emitter<'u, 'm> {
             indent: 0,
             names,
             vars: FxHashMap::default(),
+            divisions: Vec::new(),
             pointers: FxHashMap::default(),
             analyzer: Analyzer::new(),
             facts: Facts::of(&func.body),

@@ -6,12 +6,14 @@
 
 use std::borrow::Cow;
 
+use super::analysis::effect;
 use super::binary::constant;
 use super::code::{Code, float_literal, int_literal, level, string_literal};
-use super::emitter::Emitter;
+use super::emitter::{Emitter, Named};
 use super::helpers::Helper;
 use super::{defects, types};
 use crate::diagnostic::{Result, error};
+use crate::intrin::Effect;
 use crate::ir::{BinOp, Buffer, DType, Expr, ExprKind, Var};
 use crate::source::Span;
 
@@ -135,10 +137,44 @@ impl Emitter<'_, '_> {
             return Ok(());
         }
         let ty = self.spell(var.dtype(), span)?;
+        let is_division = matches!(value.kind, ExprKind::Binary(BinOp::Div | BinOp::Mod, ..));
+        if is_division && effect(value) == Effect::Pure {
+            let named = self.division(&ty, var, &code);
+            self.vars.insert(var.clone(), named);
+            return Ok(());
+        }
         let name = self.names.fresh(var.name());
         self.line(&format!("const {ty} {name} = {};", code.text));
         self.vars.insert(var.clone(), Code::primary(name));
         Ok(())
+    }
+
+    /// A name for the value of a division: that of the same one earlier in the statement, if there is one. A floor division needs
+    /// quotient and remainder in each place where it stands, and where one of these is evaluated only under a condition, nvcc would
+    /// branch around a division that it has done already.
+    fn division(&mut self, ty: &str, var: &Var, value: &Code) -> Code {
+        let is_same = |known: &&Named| {
+            // What has moved into a block is not visible here.
+            let stands = self
+                .out
+                .get(known.at..)
+                .is_some_and(|rest| rest.starts_with(&known.line));
+            stands && known.value == value.text && known.dtype == var.dtype()
+        };
+        if let Some(known) = self.divisions.iter().find(is_same) {
+            return Code::primary(known.name.clone());
+        }
+        let name = self.names.fresh(var.name());
+        let at = self.out.len();
+        self.line(&format!("const {ty} {name} = {};", value.text));
+        self.divisions.push(Named {
+            value: value.text.clone(),
+            dtype: var.dtype(),
+            line: self.out[at..].to_string(),
+            at,
+            name: name.clone(),
+        });
+        Code::primary(name)
     }
 
     /// Binds `value` to a new name, so that it can be used several times.

@@ -22,7 +22,9 @@ impl Emitter<'_, '_> {
     pub(super) fn stmt(&mut self, stmt: &Stmt) -> Result<()> {
         let outer = self.place;
         self.place = stmt.span.or(outer);
+        self.divisions.clear();
         let result = self.stmt_kind(stmt);
+        self.divisions.clear();
         self.place = outer;
         result
     }
