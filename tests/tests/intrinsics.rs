@@ -501,20 +501,8 @@ fn what_a_release_of_cuda_does_not_know_is_said_of_its_line() {
             .into(),
         "T.ptx.cp_async_bulk_g2s_cta(S.ptr_to([0]), G.ptr_to([0]), 128, S.ptr_to([0]))".into(),
     ]);
-    let (_, module) = tirx_tests::build("k.py", &text, &[], &Default::default())
-        .unwrap()
-        .remove(0);
-    let target = tirx_core::transform::Target::cuda("sm_90a");
-    let mut lowering = tirx_core::transform::Lowering::new(target);
-    let lowered = tirx_core::transform::lower(module, &mut lowering).unwrap();
-    let source = tirx_core::codegen::cuda::emit(&lowered).unwrap();
-    let since: Vec<_> = source
-        .since
-        .iter()
-        .map(|s| (s.release, s.error.render(&lowered.sources)))
-        .collect();
-    let [(release, message)] = &since[..] else {
-        panic!("{since:?}");
+    let [(release, message)] = &needed_releases(&text)[..] else {
+        panic!("one call needs a later release");
     };
     assert_eq!(*release, (13, 2));
     assert!(
@@ -522,6 +510,48 @@ fn what_a_release_of_cuda_does_not_know_is_said_of_its_line() {
             && message.contains("k.py:15:"),
         "{message}"
     );
+}
+
+/// An instruction by its mnemonic names its release of PTX and the CUDA that has it, also where its GPU is older than both.
+#[test]
+fn a_mnemonic_of_a_later_release_says_which_cuda_it_needs() {
+    let text = "@T.prim_func
+def k(A: T.Buffer((32,), \"float32\")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    T.ptx.red.global_.add.noftz.f32(A.ptr_to([tx]), T.float32(1))
+    T.ptx.red.global_.add.f32(A.ptr_to([tx]), T.float32(1))
+";
+    let needed = needed_releases(&format!("from tvm.script import tirx as T\n{text}"));
+    let later: Vec<_> = needed.iter().filter(|(release, _)| *release > (13, 0)).collect();
+    let [(release, message)] = &later[..] else {
+        panic!("one call needs a later release: {needed:?}");
+    };
+    assert_eq!(*release, (13, 4));
+    assert!(
+        message.contains("`red.global.add.noftz.f32` (PTX 9.4) needs CUDA 13.4 or later")
+            && message.contains("k.py:7:")
+            && message.contains("cuda = \"13.4\""),
+        "{message}"
+    );
+}
+
+/// The releases of CUDA that the calls of a kernel for sm_90a need, each with its message.
+fn needed_releases(text: &str) -> Vec<((u32, u32), String)> {
+    let (_, module) = tirx_tests::build("k.py", text, &[], &Default::default())
+        .unwrap()
+        .remove(0);
+    let target = tirx_core::transform::Target::cuda("sm_90a");
+    let mut lowering = tirx_core::transform::Lowering::new(target);
+    let lowered = tirx_core::transform::lower(module, &mut lowering).unwrap();
+    let source = tirx_core::codegen::cuda::emit(&lowered).unwrap();
+    let message = |error: &tirx_core::diagnostic::Diagnostic| error.render(&lowered.sources);
+    source
+        .since
+        .iter()
+        .map(|since| (since.release, message(&since.error)))
+        .collect()
 }
 
 /// PTX ISA: all tcgen05 instructions of a kernel have one `.cta_group`.

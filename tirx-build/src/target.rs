@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::version::Version;
 
 /// Architectures nvcc can compile for: number, suffixes, and the first release that knows each.
-/// From the release notes of the CUDA Toolkit ("NVCC" sections, 11.0 to 13.0).
+/// From the release notes of the CUDA Toolkit ("NVCC" sections, 11.0 to 13.0), and from the PTX ISA 9.4.
 const ARCHITECTURES: &[(u32, &str, Version)] = &[
     (75, "", Version::new(10, 0)),
     (80, "", Version::new(11, 0)),
@@ -22,6 +22,9 @@ const ARCHITECTURES: &[(u32, &str, Version)] = &[
     (103, "", Version::new(12, 9)),
     (103, "a", Version::new(12, 9)),
     (103, "f", Version::new(12, 9)),
+    (107, "", Version::new(13, 4)),
+    (107, "a", Version::new(13, 4)),
+    (107, "f", Version::new(13, 4)),
     (110, "", Version::new(13, 0)),
     (110, "a", Version::new(13, 0)),
     (110, "f", Version::new(13, 0)),
@@ -172,6 +175,21 @@ mod tests {
         assert_eq!(error.suggestion.as_deref(), Some("sm_90a"));
         assert!("compute_90".parse::<Architecture>().is_err());
         assert!("sm_90b".parse::<Architecture>().is_err());
+    }
+
+    /// Messages name them as targets that have an instruction.
+    #[test]
+    fn the_gpus_of_every_instruction_are_known() {
+        for instruction in tirx_core::intrin::mnemonic::instructions() {
+            for gpu in &instruction.gpus {
+                let name = gpu.example();
+                assert!(
+                    name.parse::<Architecture>().is_ok(),
+                    "{}: {name}",
+                    instruction.place
+                );
+            }
+        }
     }
 
     #[test]

@@ -146,6 +146,13 @@ pub(super) fn releases(func: &PrimFunc) -> Vec<Since> {
             if !e.has_call() {
                 return;
             }
+            if let ExprKind::Call {
+                op: Op::PtxInstruction,
+                args,
+            } = &e.kind
+            {
+                self.0.extend(since_instruction(e.span.or(self.1), args));
+            }
             if let ExprKind::Call { op, args } = &e.kind
                 && (!op.row().since.is_empty() || op.row().since_by.is_some())
                 && let Ok(operands) = Operands::read(op.row(), args)
@@ -178,6 +185,32 @@ pub(super) fn releases(func: &PrimFunc) -> Vec<Since> {
     let mut calls = Calls(Vec::new(), func.span);
     calls.visit_stmt(&func.body);
     calls.0
+}
+
+/// The release of CUDA that an instruction given by its mnemonic needs.
+fn since_instruction(span: Span, args: &[Expr]) -> Option<Since> {
+    let call = InstructionCall::read(args).ok()?;
+    let (text, (major, minor)) = (call.tokens.text(), call.tokens.instruction.ptx);
+    let release = cuda_of(call.tokens.instruction.ptx)?;
+    let (cuda, update) = release;
+    let message = format!("`{text}` (PTX {major}.{minor}) needs CUDA {cuda}.{update} or later");
+    let help = format!("pin it: `cuda = \"{cuda}.{update}\"` below `[toolchain]` in the manifest");
+    Some(Since {
+        release,
+        error: Diagnostic::new(span, message).help(help),
+    })
+}
+
+/// The first release of CUDA whose ptxas reads a release of the PTX ISA ("Release History" there); `None` for those before 8.0, which
+/// every nvcc that compiles kernels here reads.
+fn cuda_of(ptx: (u32, u32)) -> Option<Release> {
+    match ptx {
+        (8, minor @ 0..=5) => Some((12, minor)),
+        // CUDA 12.6 has the PTX of 12.5.
+        (8, minor) => Some((12, minor + 1)),
+        (9, minor) => Some((13, minor)),
+        _ => None,
+    }
 }
 
 /// A modifier as messages name it, where the call has this value of it.
