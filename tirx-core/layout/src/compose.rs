@@ -66,15 +66,10 @@ impl Composition for TileLayout {
     }
 
     fn left_of_sum(&self, sum: &TileLayout, left_shape: &[Expr], right_shape: &[Expr]) -> Option<TileLayout> {
-        let (outer, _) = interleaved(sum, left_shape, right_shape)?;
-        let replicas = sum.replica.len().checked_sub(self.replica.len())?;
-        let left = TileLayout {
-            shard: outer,
-            replica: sum.replica[..replicas].to_vec(),
-            offset: offset_between(sum, self),
-        };
-        let again = self.direct_sum(&left, left_shape, right_shape)?;
-        is_same(&again, sum).then_some(left)
+        left_as_written(self, sum, left_shape, right_shape).or_else(|| {
+            let (right, sum) = (self.canonical(true), sum.canonical(true));
+            left_as_written(&right, &sum, left_shape, right_shape)
+        })
     }
 
     fn right_of_sum(
@@ -83,18 +78,14 @@ impl Composition for TileLayout {
         left_shape: &[Expr],
         right_shape: &[Expr],
     ) -> Option<TileLayout> {
-        let (_, inner) = interleaved(sum, left_shape, right_shape)?;
-        let right = TileLayout {
-            shard: inner,
-            replica: sum.replica.get(self.replica.len()..)?.to_vec(),
-            offset: offset_between(sum, self),
-        };
-        let again = right.direct_sum(self, left_shape, right_shape)?;
-        is_same(&again, sum).then_some(right)
+        right_as_written(self, sum, left_shape, right_shape).or_else(|| {
+            let (left, sum) = (self.canonical(true), sum.canonical(true));
+            right_as_written(&left, &sum, left_shape, right_shape)
+        })
     }
 
     fn outer_of(&self, tiled: &TileLayout, outer_shape: &[Expr], inner_shape: &[Expr]) -> Option<TileLayout> {
-        let left = self.left_of_sum(tiled, outer_shape, inner_shape)?;
+        let left = left_as_written(self, tiled, outer_shape, inner_shape)?;
         unscaled(&left, |axis| span(self, axis))
     }
 
@@ -118,6 +109,42 @@ impl Composition for TileLayout {
         let again = candidate.tiled_by(self, outer_shape, inner_shape)?;
         is_same(&again, tiled).then_some(candidate)
     }
+}
+
+/// The left part of a sum, with the axes of both layouts as they are written. A sum may have the axes of its threads as one where
+/// `right` has several: then neither is found.
+fn left_as_written(
+    right: &TileLayout,
+    sum: &TileLayout,
+    left_shape: &[Expr],
+    right_shape: &[Expr],
+) -> Option<TileLayout> {
+    let (outer, _) = interleaved(sum, left_shape, right_shape)?;
+    let replicas = sum.replica.len().checked_sub(right.replica.len())?;
+    let left = TileLayout {
+        shard: outer,
+        replica: sum.replica[..replicas].to_vec(),
+        offset: offset_between(sum, right),
+    };
+    let again = right.direct_sum(&left, left_shape, right_shape)?;
+    is_same(&again, sum).then_some(left)
+}
+
+/// The right part of a sum, in the same way.
+fn right_as_written(
+    left: &TileLayout,
+    sum: &TileLayout,
+    left_shape: &[Expr],
+    right_shape: &[Expr],
+) -> Option<TileLayout> {
+    let (_, inner) = interleaved(sum, left_shape, right_shape)?;
+    let right = TileLayout {
+        shard: inner,
+        replica: sum.replica.get(left.replica.len()..)?.to_vec(),
+        offset: offset_between(sum, left),
+    };
+    let again = right.direct_sum(left, left_shape, right_shape)?;
+    is_same(&again, sum).then_some(right)
 }
 
 /// Places on each axis scaled by the factor that `by` gives for it.
