@@ -1,6 +1,6 @@
 //! `cargo tirx fix` on the filetests: files of 0.26 in the language of 0.27 make the same IR.
 //!
-//! What cannot be rewritten is counted, by function and reason, in `fix.left.txt`: `UPDATE_EXPECT=1` writes it.
+//! Each call that cannot be rewritten is in `fix.left.txt`, with the reason that users read: `UPDATE_EXPECT=1` writes it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tirx_build::compile::FileImports;
 use tirx_core::ir::IRModule;
 use tirx_core::script::KernelFile;
-use tirx_core::script::fix::{Attempt, to_v27};
+use tirx_core::script::fix::{Attempt, to_v27, without_counterpart};
 use tirx_core::source::SourceMap;
 use tirx_tests::files::filetests;
 use tirx_tests::{Case, root};
@@ -37,7 +37,8 @@ fn build(case: &Case, attempt: &Attempt) -> Result<Vec<IRModule>, String> {
 struct Outcome {
     name: String,
     replaced: usize,
-    left: Vec<(String, String)>,
+    /// The calls that stay, by line.
+    left: Vec<(usize, String)>,
 }
 
 fn fix(case: &Case) -> Option<Outcome> {
@@ -60,17 +61,26 @@ fn fix(case: &Case) -> Option<Outcome> {
         fixed.text,
         wrong.join("\n")
     );
-    // A reason ends where it shows a call.
-    let reason = |reason: &str| reason.split(": ").next().unwrap_or_default().to_string();
     Some(Outcome {
         name: case.name(),
         replaced: fixed.replaced.len(),
         left: fixed
             .left
             .iter()
-            .map(|left| (left.name.clone(), reason(&left.reason)))
+            .map(|left| (left.line, format!("{}: {}", left.name, left.reason)))
             .collect(),
     })
+}
+
+/// The calls whose reason has these words.
+fn calls_with(left: &BTreeMap<&str, &[(usize, String)]>, words: &str) -> Vec<String> {
+    let calls = left
+        .iter()
+        .flat_map(|(name, calls)| calls.iter().map(move |call| (name, call)));
+    let those = calls.filter(|(_, (_, why))| why.contains(words));
+    those
+        .map(|(name, (line, why))| format!("{name}:{line}: {why}"))
+        .collect()
 }
 
 #[test]
@@ -99,28 +109,25 @@ fn filetests_of_the_older_release_are_rewritten() {
         .count();
     let part: usize = outcomes.iter().filter(|o| !o.left.is_empty()).count();
     let replaced: usize = outcomes.iter().map(|o| o.replaced).sum();
-    let mut left: BTreeMap<(String, String), usize> = BTreeMap::new();
-    for (name, reason) in outcomes.iter().flat_map(|o| &o.left) {
-        *left.entry((name.clone(), reason.clone())).or_default() += 1;
-    }
-    println!("{replaced} calls rewritten, {whole} files whole, {part} not");
-    let mut text = format!(
-        "{} calls left, {part} files not whole\n\n",
-        left.values().sum::<usize>()
-    );
-    for ((name, reason), count) in &left {
-        writeln!(text, "{count:4} {name}: {reason}").expect("a String takes all text");
-    }
-    text.push('\n');
-    let mut names: Vec<&str> = outcomes
+    let left: BTreeMap<&str, &[(usize, String)]> = outcomes
         .iter()
         .filter(|o| !o.left.is_empty())
-        .map(|o| &*o.name)
+        .map(|o| (&*o.name, &*o.left))
         .collect();
-    names.sort_unstable();
-    for name in names {
-        writeln!(text, "not whole: {name}").expect("a String takes all text");
+    println!("{replaced} calls rewritten, {whole} files whole, {part} not");
+    let calls: usize = left.values().map(|calls| calls.len()).sum();
+    let mut text = format!("{calls} calls left, {part} files not whole\n");
+    for (name, calls) in &left {
+        writeln!(text, "\n{name}").expect("a String takes all text");
+        for (line, why) in *calls {
+            writeln!(text, "    {line}: {why}").expect("a String takes all text");
+        }
     }
+    let unjudged = calls_with(&left, "no mnemonic is known");
+    assert!(
+        unjudged.is_empty(),
+        "calls without a reason of their own: {unjudged:?}"
+    );
     let path = root().join("tests/tests/fix.left.txt");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&path, &text).expect("the list is written");
@@ -130,4 +137,23 @@ fn filetests_of_the_older_release_are_rewritten() {
         text, expected,
         "what is left has changed: UPDATE_EXPECT=1 writes the list"
     );
+}
+
+/// The documentation lists what has no counterpart, as the tool says it.
+#[test]
+fn the_documentation_lists_what_has_no_counterpart() {
+    let path = root().join("docs/reference/releases.md");
+    let text = std::fs::read_to_string(&path).expect("the page is there");
+    let start = text.find("<!-- begin: ").expect("the table has a place");
+    let start = start + text[start..].find('\n').expect("the mark is a line") + 1;
+    let end = text.find("<!-- end -->").expect("the table has an end");
+    let mut table = String::from("| call of 0.26 | why it stays |\n|---|---|\n");
+    for (call, reason) in without_counterpart() {
+        writeln!(table, "| `{call}` | {reason} |").expect("a String takes all text");
+    }
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        let new = format!("{}{table}{}", &text[..start], &text[end..]);
+        return std::fs::write(&path, new).expect("the page is written");
+    }
+    assert_eq!(&text[start..end], table, "UPDATE_EXPECT=1 writes the table");
 }

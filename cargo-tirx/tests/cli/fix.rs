@@ -190,3 +190,45 @@ def mixed(A: T.Buffer((32,), "float32"), D: T.Buffer((1,), "uint64")):
     }
     assert!(!new.contains("pred=True"), "{new}");
 }
+
+/// What functions of plain Python give as a value, an instruction of 0.27 writes to a buffer that they allocate.
+#[test]
+fn values_of_plain_functions_are_written_to_registers() {
+    let folder = Folder::new();
+    let text = r#"from tvm.script import tirx as T
+
+def load(address):
+    return T.ptx.ld_acquire(address, "uint32", "b32", scope="gpu", space="global")
+
+def store_sum(to, a, b):
+    v0 = T.ptx.ld(a, "uint32", "u32")
+    v1 = T.ptx.ld(b, "uint32", "u32")
+    T.evaluate(T.ptx.st(to, v0 + v1, ptx_type="u32", space="global"))
+
+@T.prim_func
+def sums(A: T.Buffer((32,), "uint32"), B: T.Buffer((32,), "uint32"), F: T.Buffer((64,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    x: T.uint32 = load(A.ptr_to([tx]))
+    B[tx] = x
+    store_sum(B.ptr_to([tx]), A.ptr_to([tx]), A.ptr_to([31 - tx]))
+    T.ptx.mul_f32x2(T.address_of(F[tx * 2]), T.cuda.make_float2(F[0], F[1]), T.cuda.make_float2(F[2], F[3]), rounding="rn")
+    pair: T.let = T.ptx.cvt(T.cast(x, "uint16"), dtype="f16x2", atype="e4m3x2", rounding="rn")
+    B[tx] = pair
+"#;
+    fs::write(folder.path("old.py"), text).unwrap();
+    let outcome = folder.run(&["fix", "--tvm", "0.27", "old.py"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    let new = fs::read_to_string(folder.path("old.py")).unwrap();
+    for part in [
+        "    ld_acquire_value = T.alloc_local((1,), \"uint32\")\n    \
+         T.evaluate(T.ptx.ld.acquire.gpu.global_.b32(ld_acquire_value[0], address))\n    return ld_acquire_value[0]\n",
+        "    v0 = ld_value[0]\n",
+        "    T.evaluate(T.ptx.st.global_.u32(to, v0 + v1))\n",
+        "T.ptx.mov.b64(F[tx * 2], F[tx * 2 + 1], mul_f32x2_value)\n",
+        "T.ptx.cvt.rn.f16x2.e4m3x2(pair_value, T.cast(x, \"uint16\"))\n    pair: T.let = pair_value\n",
+    ] {
+        assert!(new.contains(part), "{part}: {new}");
+    }
+}

@@ -35,6 +35,17 @@ pub(crate) struct Place {
     pub(crate) at: usize,
 }
 
+/// What an alternative builds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Built {
+    /// The same as the statement.
+    Same,
+    /// Something else.
+    Other,
+    /// Nothing: it is wrong, as this message says.
+    Refused(String),
+}
+
 /// What may stand in the place of statements.
 pub(crate) trait Alternatives: Send + Sync {
     /// All texts of a language.
@@ -46,7 +57,7 @@ pub(crate) trait Alternatives: Send + Sync {
     /// The statement of a call as it is.
     fn original(&self, call: usize) -> Place;
     /// Looks for an alternative of a call that builds the same as the statement does here.
-    fn decide(&self, call: usize, same: &mut dyn FnMut(Place) -> bool);
+    fn decide(&self, call: usize, same: &mut dyn FnMut(Place) -> Built);
     /// Whether a name is that of a variable that an alternative introduces.
     fn introduces(&self, name: &str) -> bool;
     /// What statements say, as text.
@@ -107,12 +118,14 @@ impl Interpreter {
             let mut said = |place: Place| {
                 let file = trying.files[place.language as usize];
                 let built = self.built_on_trial(&*trials, file, body(&*trials, place))?;
-                Some(trials.said(&built))
+                Ok::<String, String>(trials.said(&built))
             };
             // A statement that is wrong is reported when it is evaluated.
-            if let Some(original) = said(trials.original(call)) {
-                trials.decide(call, &mut |place| {
-                    said(place).is_some_and(|text| text == original)
+            if let Ok(original) = said(trials.original(call)) {
+                trials.decide(call, &mut |place| match said(place) {
+                    Ok(text) if text == original => Built::Same,
+                    Ok(_) => Built::Other,
+                    Err(why) => Built::Refused(why),
                 });
             }
         }
@@ -136,14 +149,15 @@ impl Interpreter {
         Some(print_stmt(&Stmt::seq([Some(built), value].into_iter().flatten())))
     }
 
-    /// What statements build here; `None` where they are wrong.
+    /// What statements build here; an error where they are wrong.
     fn built_on_trial(
         &mut self,
         trials: &dyn Alternatives,
         file: FileId,
         body: &[ast::Stmt],
-    ) -> Option<Stmt> {
-        let span = self.span_at(body.first()?.range());
+    ) -> std::result::Result<Stmt, String> {
+        let first = body.first().ok_or("it has no statement")?;
+        let span = self.span_at(first.range());
         let scope = Scope::new(ScopeKind::Block, Some(self.scope.clone()));
         let scope = std::mem::replace(&mut self.scope, scope);
         let saved_file = std::mem::replace(&mut self.file, file);
@@ -190,7 +204,7 @@ impl Interpreter {
         let own = std::mem::replace(&mut self.scope, scope);
         // The values of names and of `return` are a part of what is said.
         let mut values: Vec<(String, Value)> = Vec::new();
-        if let Flow::Return(value) = flow.ok()? {
+        if let Flow::Return(value) = flow.map_err(|wrong| wrong.message.clone())? {
             values.push((String::new(), value));
         }
         let names = own.vars.borrow();
@@ -201,6 +215,7 @@ impl Interpreter {
         for (_, value) in &values {
             let parts = match value {
                 Value::Tuple(parts) => parts.to_vec(),
+                Value::Dict(dict) => dict.borrow().iter().map(|(_, value)| value.clone()).collect(),
                 one => vec![one.clone()],
             };
             for part in parts {
@@ -209,6 +224,6 @@ impl Interpreter {
                 }
             }
         }
-        Some(Stmt::seq(all))
+        Ok(Stmt::seq(all))
     }
 }

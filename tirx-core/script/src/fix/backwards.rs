@@ -6,7 +6,7 @@
 use super::calls::{Argument, Literal, OldCall, StatementForm};
 use super::edit::Edit;
 use super::line::{Line, MOST};
-use super::{library, products, registers, values};
+use super::{absent, library, products, registers, values};
 use crate::intrin::Op;
 use crate::intrin::cache_policy;
 use crate::intrin::mnemonic::instructions;
@@ -27,6 +27,15 @@ const SPECIAL: &[(&str, &str, &str, Literal)] = &[(
     "noinc",
     Literal::Int(1),
 )];
+
+/// Rows of 0.26 that are another row by other names of the same arguments.
+const SAME_AS: &[(Op, Op)] = &[(Op::PtxCpAsyncBulkSharedToCluster, Op::PtxCpAsyncBulkS2sCluster)];
+
+/// The row that an operation is compared as.
+pub(super) fn same_as(op: Op) -> Op {
+    let same = SAME_AS.iter().find(|(old, _)| *old == op);
+    same.map_or(op, |(_, row)| *row)
+}
 
 /// What may become of a call.
 pub(super) struct Alternatives {
@@ -58,16 +67,36 @@ pub(super) fn alternatives(call: &OldCall, temporary: &str) -> Alternatives {
     for name in renamed.chain(other.filter(|name| !name.starts_with("ptx."))) {
         out.edits.push(Edit::Call(format!("T.{name}{}", call.arguments)));
     }
-    let Some(op) = op else { return out };
+    let Some(op) = op else {
+        if let Some(reason) = absent::function(script) {
+            out.reason = reason.into();
+            return out;
+        }
+        out.edits.push(as_it_is(call));
+        return out;
+    };
     out.edits.extend(mapped(call, op, temporary));
     let Some(mut given) = bound(op, call) else {
         out.reason = "its arguments are not written one by one".into();
+        out.edits.push(as_it_is(call));
         return out;
     };
-    out.edits.extend(written(call, op, &given, temporary));
+    if let Some(reason) = absent::reason(op, &given) {
+        out.reason = reason.into();
+        out.edits.clear();
+        return out;
+    }
+    let op = same_as(op);
+    let values = written(call, op, &given, temporary, &mut out.reason);
+    out.edits.extend(values);
+    out.edits.extend(values::in_pair(call, op, &given, temporary));
     out.edits.extend(library::query(call, op, &given, temporary));
     out.edits
         .extend(products::filled(op, &given).into_iter().map(Edit::Call));
+    out.edits
+        .extend(products::stationary(op, &given).into_iter().map(Edit::Call));
+    out.edits
+        .extend(values::acquiring(op, &given).into_iter().map(Edit::Call));
     if let Some((_, _, argument, value)) = special {
         set(&mut given, argument, Argument::of_literal(value.clone()));
     }
@@ -95,7 +124,13 @@ pub(super) fn alternatives(call: &OldCall, temporary: &str) -> Alternatives {
             }
         }
     }
+    out.edits.push(as_it_is(call));
     out
+}
+
+/// The call as it is: some calls are of both releases.
+fn as_it_is(call: &OldCall) -> Edit {
+    Edit::Call(format!("{}{}", call.name, call.arguments))
 }
 
 /// The argument of packed sums and products that is left out where the call gives the value.
@@ -108,7 +143,7 @@ fn destination(row: &RowCall) -> Option<&'static str> {
 }
 
 /// A call that gives a value, as the instruction that writes it.
-fn written(call: &OldCall, op: Op, given: &Given, temporary: &str) -> Vec<Edit> {
+fn written(call: &OldCall, op: Op, given: &Given, temporary: &str, reason: &mut String) -> Vec<Edit> {
     let Some(around) = &call.around else {
         return Vec::new();
     };
@@ -122,11 +157,12 @@ fn written(call: &OldCall, op: Op, given: &Given, temporary: &str) -> Vec<Edit> 
         }
         _ => {}
     }
-    if around.bound.is_none() {
-        out.extend(into(temporary).map(|call| Edit::Value {
-            before: vec![format!("{temporary}: T.float32"), call],
-            value: temporary.into(),
-        }));
+    match around.bound {
+        Some(why) => *reason = why.into(),
+        None => {
+            let call = into(&around.variable(temporary));
+            out.extend(call.map(|call| around.value(temporary, "float32", call)));
+        }
     }
     out
 }
@@ -156,10 +192,8 @@ fn mapped(call: &OldCall, op: Op, temporary: &str) -> Vec<Edit> {
         }
         _ => {}
     }
-    out.extend(into(temporary).map(|call| Edit::Value {
-        before: vec![format!("{temporary}: T.uint32"), call],
-        value: temporary.into(),
-    }));
+    let all = into(&around.variable(temporary));
+    out.extend(all.map(|call| around.value(temporary, "uint32", call)));
     out
 }
 
@@ -216,13 +250,26 @@ fn edits(
         *reason = why.into();
         return out;
     }
-    for new in into(temporary) {
-        out.extend(new.dtypes(call, result).map(|dtype| Edit::Value {
-            before: vec![format!("{temporary}: T.{dtype}"), new.text.clone()],
-            value: temporary.into(),
-        }));
+    let target = around.variable(temporary);
+    for new in into(&target) {
+        let dtypes = new.dtypes(call, result);
+        out.extend(dtypes.map(|dtype| around.value(temporary, &dtype, new.text.clone())));
     }
-    out
+    let is_pointer = call.name == "T.ptx.map_shared_rank" && !call.is_reinterpreted;
+    let pointers = out.iter().filter(|_| is_pointer).filter_map(as_pointer);
+    let pointers: Vec<Edit> = pointers.collect();
+    [pointers, out].concat()
+}
+
+/// An address that is written to a variable as a pointer, which instructions of 0.27 take: an address of 64 bits they refuse.
+fn as_pointer(edit: &Edit) -> Option<Edit> {
+    let Edit::Value { before, value } = edit else {
+        return None;
+    };
+    Some(Edit::Value {
+        before: before.clone(),
+        value: format!("T.reinterpret(\"handle\", {value})"),
+    })
 }
 
 /// The arguments of a call in a way that 0.27 may have, and the statements that they need before.
@@ -233,7 +280,7 @@ struct Variant {
 
 /// The arguments as they are, or in another way that says the same where 0.27 has only that.
 fn variants(given: Given, temporary: &str) -> Vec<Variant> {
-    let mut given = with_guard(with_policy(given));
+    let mut given = with_two_lists(with_single_block(with_guard(with_policy(given))));
     // A predicate that holds.
     given.retain(|(name, values)| {
         *name != "pred" || !matches!(&values[..], [one] if one.literal == Some(Literal::Int(1)))
@@ -262,6 +309,36 @@ fn with_guard(mut given: Given) -> Given {
         set(&mut given, "pred", condition);
         set(&mut given, "predicate", Argument::of_literal(Literal::Int(-1)));
     }
+    given
+}
+
+/// A copy for the blocks of a mask where the mask names one alone: 0.26 leaves the multicast out.
+fn with_single_block(mut given: Given) -> Given {
+    let number = |given: &Given, name: &str| match value_of(given, name)?.literal {
+        Some(Literal::Int(value)) => Some(value),
+        _ => None,
+    };
+    let is_one = number(&given, "cta_mask").is_some_and(|mask| mask.count_ones() == 1);
+    if is_one && value_of(&given, "multicast").is_none() {
+        set(&mut given, "cta_mask", Argument::of_literal(Literal::Int(0)));
+    }
+    given
+}
+
+/// The registers of A and those of the sum, which 0.26 takes as one list.
+fn with_two_lists(mut given: Given) -> Given {
+    let Some(at) = given.iter().position(|(name, _)| *name == "reg_list") else {
+        return given;
+    };
+    let (_, all) = given.remove(at);
+    // A list stands for all registers of A, else there are four of them.
+    let of_a = match all.first() {
+        Some(first) if first.text.starts_with('*') => 1,
+        _ => all.len().min(4),
+    };
+    let (a, accums) = all.split_at(of_a);
+    given.push(("a_regs", a.to_vec()));
+    given.push(("accums", accums.to_vec()));
     given
 }
 
@@ -336,6 +413,11 @@ fn one_address(given: &Given) -> Option<Given> {
 /// The arguments of a call by the names of the row's signature; `None` where they cannot be told apart.
 fn bound(op: Op, call: &OldCall) -> Option<Given> {
     let (params, rest) = lang::row_parameters(op);
+    let row = same_as(op).row();
+    let renamed = |name: &'static str| {
+        let at = op.row().args.iter().position(|arg| arg.name == name);
+        at.map_or(name, |at| row.args[at].name)
+    };
     let is_zero = |value: &Argument| value.literal == Some(Literal::Int(0));
     let gives = call
         .keywords
@@ -345,14 +427,15 @@ fn bound(op: Op, call: &OldCall) -> Option<Given> {
     let mut given: Given = Vec::new();
     let mut positional = call.positional.iter();
     for (param, default) in params.clone() {
-        let by_position = match param.keyword_only {
+        let by_name = call.keywords.iter().find(|(name, _)| name == param.name);
+        // `T.ptx.cvt(x, dtype=…)`: what a keyword gives has no place.
+        let by_position = match param.keyword_only || by_name.is_some() {
             true => None,
             false => positional.next(),
         };
         if by_position.is_some_and(|arg| arg.text.starts_with('*')) {
             return None;
         }
-        let by_name = call.keywords.iter().find(|(name, _)| name == param.name);
         let value = by_position.or(by_name.map(|(_, value)| value)).cloned();
         let value = value.or_else(|| {
             Some(match default {
@@ -365,7 +448,7 @@ fn bound(op: Op, call: &OldCall) -> Option<Given> {
             Some(value) if value.literal == Some(Literal::None) => {}
             Some(value) => {
                 let list = value.items.clone().unwrap_or_else(|| vec![value]);
-                given.push((param.name, list));
+                given.push((renamed(param.name), list));
             }
             None => {}
         }

@@ -6,6 +6,7 @@ use tirx_python as ast;
 use tirx_python::visitor::{Visitor, walk_expr, walk_stmt};
 use tirx_python::{Ranged, TextRange};
 
+use super::edit::Edit;
 use crate::lang;
 use crate::release::ptx_path;
 
@@ -19,6 +20,8 @@ pub(super) struct OldCall {
     pub(super) arguments: String,
     pub(super) positional: Vec<Argument>,
     pub(super) keywords: Vec<(String, Argument)>,
+    /// Whether it is the value that `T.reinterpret` takes.
+    pub(super) is_reinterpreted: bool,
     /// The statement that it is in; `None` in what no statement of a kernel evaluates, such as a decorator.
     pub(super) around: Option<Around>,
 }
@@ -34,6 +37,33 @@ pub(super) struct Around {
     pub(super) bodies: Vec<Range<usize>>,
     /// Why a value of the call cannot be computed before the statement.
     pub(super) bound: Option<&'static str>,
+    /// Whether it is in a function of plain Python, where an annotation declares nothing and a call alone builds nothing.
+    pub(super) is_plain: bool,
+}
+
+impl Around {
+    /// What an instruction writes to, for a value that gets the name `temporary`.
+    pub(super) fn variable(&self, temporary: &str) -> String {
+        match self.is_plain {
+            true => format!("{temporary}[0]"),
+            false => temporary.into(),
+        }
+    }
+
+    /// The variable `temporary`, written by an instruction before the statement, in the place of a value.
+    pub(super) fn value(&self, temporary: &str, dtype: &str, instruction: String) -> Edit {
+        let before = match self.is_plain {
+            true => vec![
+                format!("{temporary} = T.alloc_local((1,), \"{dtype}\")"),
+                format!("T.evaluate({instruction})"),
+            ],
+            false => vec![format!("{temporary}: T.{dtype}"), instruction],
+        };
+        Edit::Value {
+            before,
+            value: self.variable(temporary),
+        }
+    }
 }
 
 /// What a statement does with the value of a call.
@@ -183,6 +213,8 @@ pub(super) fn of(module: &ast::ModModule, text: &str) -> Vec<OldCall> {
         text,
         statement: None,
         bound: None,
+        is_plain: false,
+        reinterpreted: Vec::new(),
         calls: Vec::new(),
     };
     module.body.iter().for_each(|stmt| found.visit_stmt(stmt));
@@ -196,6 +228,10 @@ struct Calls<'a> {
     statement: Option<&'a ast::Stmt>,
     /// Why what is being visited must stay where it is.
     bound: Option<&'static str>,
+    /// Whether the function around it is plain Python.
+    is_plain: bool,
+    /// What `T.reinterpret` takes.
+    reinterpreted: Vec<TextRange>,
     calls: Vec<OldCall>,
 }
 
@@ -265,6 +301,7 @@ impl<'a> Calls<'a> {
             form,
             bodies: bodies.into_iter().flatten().collect(),
             bound: self.bound,
+            is_plain: self.is_plain,
         })
     }
 
@@ -293,15 +330,27 @@ impl<'a> Visitor<'a> for Calls<'a> {
     fn visit_stmt(&mut self, stmt: &'a ast::Stmt) {
         let around = self.statement.replace(stmt);
         let bound = self.bound.take();
+        let is_plain = self.is_plain;
         match stmt {
             ast::Stmt::If(s) => self.visit_if(s),
+            ast::Stmt::FunctionDef(function) => {
+                self.is_plain = function.decorator_list.is_empty();
+                walk_stmt(self, stmt);
+            }
             _ => walk_stmt(self, stmt),
         }
+        self.is_plain = is_plain;
         self.statement = around;
         self.bound = bound;
     }
 
     fn visit_expr(&mut self, e: &'a ast::Expr) {
+        if let ast::Expr::Call(call) = e
+            && matches!(&*call.func, ast::Expr::Attribute(function) if function.attr.as_str() == "reinterpret")
+        {
+            self.reinterpreted
+                .extend(call.arguments.args.iter().map(|arg| arg.range()));
+        }
         if let ast::Expr::Call(call) = e
             && let Some(path) = ptx_path(&call.func)
         {
@@ -322,6 +371,7 @@ impl<'a> Visitor<'a> for Calls<'a> {
                         .map(|arg| Argument::new(arg, self.text))
                         .collect(),
                     keywords: keywords.collect(),
+                    is_reinterpreted: self.reinterpreted.contains(&call.range()),
                     around: self.around(call),
                 });
             }

@@ -20,6 +20,15 @@ pub(super) fn with_import(text: &str) -> (String, Vec<usize>) {
             false => Some(text.find(&format!("\n{start}"))? + 1),
         })
         .min();
+    // Without one it stands before the first statement.
+    let before = text.find(|c: char| !c.is_whitespace()).map(|_| {
+        let lines = text.split_inclusive('\n');
+        let comments = lines.take_while(|line| line.starts_with('#') || line.trim().is_empty());
+        comments.map(str::len).sum::<usize>()
+    });
+    let is_plain =
+        |at: &usize| !text[*at..].starts_with(['"', '\'']) && !text[*at..].starts_with("from __future__");
+    let first = first.or(before.filter(is_plain));
     match first {
         Some(at) if text.contains(OLD_QUERY) && !text.contains(IMPORT) => {
             edit::with_lines(text, &lines, &[(at..at, IMPORT.into())])
@@ -63,10 +72,8 @@ pub(super) fn query(call: &OldCall, op: Op, given: &Given, temporary: &str) -> V
         _ => {}
     }
     if around.bound.is_none() {
-        out.push(Edit::Value {
-            before: vec![format!("{temporary}: T.uint32"), into(temporary)],
-            value: temporary.into(),
-        });
+        let call = into(&around.variable(temporary));
+        out.push(around.value(temporary, "uint32", call));
     }
     out
 }

@@ -3,7 +3,7 @@
 //! The line says where each argument of the row comes from: an operand, a slot, a number in a token. Here the tokens and operands are
 //! found that give these arguments.
 
-use super::backwards::Given;
+use super::backwards::{Given, value_of};
 use super::calls::{Argument, Literal, OldCall};
 use super::{normal, products};
 use crate::intrin::mnemonic::lookup::Tokens;
@@ -93,6 +93,9 @@ impl Line {
                 continue;
             }
             if let Some(condition) = name.strip_prefix('&') {
+                if condition == HALF.0 {
+                    self.operands.push((HALF.1, vec![distance_of_halves(given)?]));
+                }
                 if let Some(slot) = self.slot(condition) {
                     self.keep(slot, |token| !token.is_empty())?;
                 }
@@ -296,12 +299,18 @@ impl Line {
                 continue;
             };
             let register = operand.form == Form::Register && operand.ty != "ptr";
-            let dtype = (converts != Conversions::None && register && operand.direction == Direction::Read)
+            let dtype = (converts.of_numbers() && register && operand.direction == Direction::Read)
                 .then(|| types::dtypes(operand.ty))
                 .and_then(|dtypes| (operand.ty.starts_with('u') && dtypes.len() == 1).then(|| dtypes[0]));
             // So are addresses of tensor memory, which 0.26 takes as any integer.
-            let in_tensor_memory = converts != Conversions::None && operand.form == Form::Address("tmem");
+            let in_tensor_memory = converts.of_numbers() && operand.form == Form::Address("tmem");
             let is_condition = converts == Conversions::AlsoPredicates && operand.ty == "pred";
+            let is_bits = converts == Conversions::Bits && self.instruction.family == "cvt";
+            let bits = (is_bits && register && operand.direction == Direction::Read)
+                .then(|| types::dtypes(tokens.type_of(operand.ty)).first().copied())
+                .flatten()
+                .filter(|dtype| dtype.is_uint());
+            let is_pointer = matches!(operand.form, Form::Address(_));
             let count = operand.count.of(tokens);
             let values = match &values[..] {
                 [one] if register && count > 1 => one.consecutive(count).unwrap_or_else(|| values.clone()),
@@ -314,6 +323,16 @@ impl Line {
                 };
                 match (&value.element, number, dtype) {
                     (Some(element), ..) if register => element.clone(),
+                    _ if value.literal.is_none() && bits.is_some() && !value.text.starts_with('*') => {
+                        format!(
+                            "T.reinterpret(\"{}\", {})",
+                            bits.map_or(String::new(), |d| d.to_string()),
+                            value.text
+                        )
+                    }
+                    _ if converts == Conversions::Buffers && is_pointer && is_identifier(&value.text) => {
+                        format!("{}.ptr_to([0])", value.text)
+                    }
                     _ if in_tensor_memory => format!("T.uint32({})", value.text),
                     (_, Some(number), _) if operand.ty == "pred" => match number {
                         0 => "False".into(),
@@ -321,7 +340,9 @@ impl Line {
                     },
                     (_, Some(number), _) => number.to_string(),
                     (_, None, _) if is_condition => format!("T.ptx.pred({})", value.text),
-                    (_, None, Some(dtype)) if value.literal.is_none() => format!("T.{dtype}({})", value.text),
+                    (_, None, Some(dtype)) if value.literal.is_none() && !value.text.starts_with('*') => {
+                        format!("T.{dtype}({})", value.text)
+                    }
                     _ => match operand.form {
                         // 1.0 is 1.
                         Form::Immediate(_) => value.text.strip_suffix(".0").unwrap_or(&value.text).into(),
@@ -342,21 +363,49 @@ impl Line {
     }
 }
 
+fn is_identifier(text: &str) -> bool {
+    text.chars().all(|c| c.is_alphanumeric() || c == '_') && !text.starts_with(|c: char| c.is_numeric())
+}
+
+/// The condition that the second half of what is loaded from tensor memory stands where the first one ends, and the operand that
+/// says where: 0.26 computes it.
+const HALF: (&str, &str) = ("half", "immHalfSplitoff");
+
+fn distance_of_halves(given: &Given) -> Option<Argument> {
+    let number = |name: &str| match value_of(given, name)?.literal {
+        Some(Literal::Int(number)) => Some(number),
+        _ => None,
+    };
+    let is_packed = [number("pack"), number("unpack")].contains(&Some(1));
+    let distance = number("num")? * if is_packed { 2 } else { 1 };
+    Some(Argument::of_literal(Literal::Int(distance)))
+}
+
 /// Which operands 0.26 converts itself and 0.27 wants in the instruction's dtype.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Conversions {
     None,
+    /// Buffers as the addresses of their first elements.
+    Buffers,
     /// Unsigned integers and addresses of tensor memory.
     Numbers,
     /// And numbers that stand for conditions.
     AlsoPredicates,
+    /// Values that `cvt` converts, as their bits.
+    Bits,
 }
 
 impl Conversions {
-    const ALL: [Conversions; 3] = [
+    fn of_numbers(self) -> bool {
+        !matches!(self, Conversions::None | Conversions::Buffers)
+    }
+
+    const ALL: [Conversions; 5] = [
         Conversions::None,
+        Conversions::Buffers,
         Conversions::Numbers,
         Conversions::AlsoPredicates,
+        Conversions::Bits,
     ];
 }
 
@@ -442,7 +491,8 @@ fn spelled(words: &[String]) -> String {
 
 /// Whether a word of 0.26 is a token: dtypes have names of TVM beside those of PTX.
 fn is_word(word: &str, token: &str) -> bool {
-    word == token
+    // `.b16` and `b16`.
+    word.trim_start_matches('.') == token.trim_start_matches('.')
         || normal::DTYPES.contains(&(word, token))
         || types::dtypes(token).iter().any(|dtype| dtype.to_string() == word) && {
             // `u32` and `b32` are registers of the same dtypes.

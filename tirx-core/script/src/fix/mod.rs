@@ -9,6 +9,7 @@
 //! An instruction of 0.27 is a statement that writes to a variable. A value within an expression gets one before the statement
 //! (`edit`); the normal form in which kernels are compared (`normal`) puts it back.
 
+mod absent;
 mod backwards;
 mod calls;
 mod edit;
@@ -28,9 +29,11 @@ use tirx_python::{TextRange, TextSize};
 
 use super::diagnostic::Diagnostics;
 use super::parse::parse_file;
+use crate::eval::trial::Built;
 use crate::ir::IRModule;
 use crate::release::Release;
 use crate::source::FileId;
+pub use absent::table as without_counterpart;
 use calls::OldCall;
 use edit::{Change, Edit};
 use trial::Candidate;
@@ -368,18 +371,42 @@ impl TriedCall<'_> {
         let verdict = self
             .number
             .map_or(trial::Verdict::NotReached, |number| trials.verdict(number));
-        let chosen = match verdict {
-            trial::Verdict::Same(at) => self.edits.get(at),
+        let chosen = match &verdict {
+            trial::Verdict::Same(at) => self.edits.get(*at),
             trial::Verdict::NotReached => self.edits.first(),
-            trial::Verdict::Different => None,
+            trial::Verdict::Different(..) => None,
         };
-        match (chosen, self.edits.first()) {
-            (Some(Edit::Call(new)), _) if *new == self.text[self.call.call.clone()] => Outcome::InBoth,
-            (Some(edit), _) => {
-                Outcome::Replaced(edit.clone(), !matches!(verdict, trial::Verdict::NotReached))
-            }
-            (None, None) => Outcome::Left(self.reason.clone()),
-            (None, Some(first)) => Outcome::Left(format!("it would not make the same IR: {}", first.shown())),
+        match chosen {
+            Some(Edit::Call(new)) if *new == self.text[self.call.call.clone()] => Outcome::InBoth,
+            Some(edit) => Outcome::Replaced(edit.clone(), !matches!(verdict, trial::Verdict::NotReached)),
+            None => Outcome::Left(self.left(verdict)),
+        }
+    }
+
+    /// Why none of the alternatives is right, by the one that comes closest: one that is valid, or the last one, whose operands are
+    /// converted most.
+    fn left(&self, verdict: trial::Verdict) -> String {
+        let trial::Verdict::Different(failed) = verdict else {
+            return self.reason.clone();
+        };
+        let is_new = |at: usize| {
+            let same =
+                |edit: &Edit| matches!(edit, Edit::Call(new) if *new == self.text[self.call.call.clone()]);
+            self.edits.get(at).is_some_and(|edit| !same(edit))
+        };
+        let new: Vec<_> = failed.into_iter().filter(|(at, _)| is_new(*at)).collect();
+        let valid = new.iter().find(|(_, built)| *built == Built::Other);
+        // What is no buffer has no first element.
+        let no_buffer =
+            |built: &Built| matches!(built, Built::Refused(why) if why.contains("no attribute \"ptr_to\""));
+        let refused = new.iter().rev().find(|(_, built)| !no_buffer(built));
+        let Some((at, built)) = valid.or(refused).or(new.last()) else {
+            return self.reason.clone();
+        };
+        let shown = self.edits[*at].shown().replace('\n', "; ");
+        match built {
+            Built::Refused(why) => format!("0.27 does not take `{shown}`: {why}"),
+            _ => format!("it would not make the same IR: {shown}"),
         }
     }
 }

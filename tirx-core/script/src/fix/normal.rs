@@ -18,11 +18,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{products, registers, values};
+use super::{backwards, products, registers, values};
 use crate::intrin::Op;
 use crate::intrin::mnemonic::call::{InstructionCall, SINK};
 use crate::intrin::mnemonic::syntax::Direction;
 use crate::intrin::operands::Operands;
+use crate::intrin::row::Kind;
 use crate::ir::abi::keys;
 use crate::ir::at;
 use crate::ir::{
@@ -56,6 +57,8 @@ pub(super) const DTYPES: &[(&str, &str)] = &[
     ("uint4", "u4"),
     ("b1", "int1"),
     ("float16", "f16"),
+    (".b16", "b16"),
+    (".b8", "b8"),
     ("bfloat16", "bf16"),
     ("float32", "f32"),
     ("int8", "s8"),
@@ -146,6 +149,26 @@ impl Mutator for Normal<'_> {
                 let args = args.iter().map(number_of_condition).collect();
                 Expr::new(ExprKind::Call { op: *op, args }, expr.dtype, expr.span)
             }
+            ExprKind::Call { op, args } if backwards::same_as(*op) != *op => {
+                let op = backwards::same_as(*op);
+                let args = args.clone();
+                Expr::new(ExprKind::Call { op, args }, expr.dtype, expr.span)
+            }
+            ExprKind::Call { op, args } if op.row().arg("mbar_is_shared_addr").is_some() => {
+                multicast(*op, args, &expr).unwrap_or(expr)
+            }
+            // An address of another block's memory is a number in 0.26.
+            ExprKind::Call {
+                op: Op::Reinterpret,
+                args,
+            } if expr.dtype.is_handle() && args[at!(Reinterpret.value)].dtype == DType::UINT64 => {
+                args[at!(Reinterpret.value)].clone()
+            }
+            ExprKind::Call { op: Op::PtxCvt, args } => {
+                let args = args.iter().map(values::as_bits).collect();
+                let op = Op::PtxCvt;
+                Expr::new(ExprKind::Call { op, args }, expr.dtype, expr.span)
+            }
             ExprKind::Call { op, args } => match IN_PARTS.iter().find(|(known, _)| known == op) {
                 Some((_, address)) => with_one_address(*op, args, address, &expr).unwrap_or(expr),
                 None if expr.dtype.is_void() => registers::one_by_one(*op, args, &expr).unwrap_or(expr),
@@ -159,6 +182,7 @@ impl Mutator for Normal<'_> {
             ExprKind::Cast(condition) if expr.dtype == DType::INT32 && condition.dtype == DType::BOOL => {
                 condition.clone()
             }
+            ExprKind::Cast(value) => values::of_dtype(value, expr.dtype).unwrap_or(expr),
             _ => expr,
         }
     }
@@ -168,7 +192,11 @@ impl Mutator for Normal<'_> {
         match &stmt.kind {
             StmtKind::Evaluate(call) => {
                 let stored = as_store(call).or_else(|| packed_as_store(call));
+                let stored = stored.or_else(|| values::as_halves(call));
+                let stored = stored.or_else(|| registers::as_store(call));
+                let stored = stored.or_else(|| values::as_acquired(call));
                 let stored = stored.or_else(|| products::as_filled(call));
+                let stored = stored.or_else(|| products::as_stationary(call));
                 stored.or_else(|| guarded(call)).unwrap_or(stmt)
             }
             StmtKind::Attr(Attr { key, body, .. }) if &**key == keys::PREDICATE => body.clone(),
@@ -187,6 +215,20 @@ impl Mutator for Normal<'_> {
 fn takes_a_condition(op: Op) -> bool {
     let name = op.row().script;
     name.starts_with("ptx.tcgen05.mma") || name.starts_with("ptx.wgmma.mma_async")
+}
+
+/// A copy of a tensor without what 0.27 reads off its operands: whether the barrier is an address, and a mask of this block alone.
+fn multicast(op: Op, args: &[Expr], call: &Expr) -> Option<Expr> {
+    let read = Operands::read(op.row(), args).ok()?;
+    let is_alone = read.int("multicast") == Some(0);
+    let mut args = args.to_vec();
+    for (at, arg) in op.row().args.iter().enumerate() {
+        let zero = arg.name == "mbar_is_shared_addr" || arg.name == "cta_mask" && is_alone;
+        if zero && let Some(value) = args.get_mut(at) {
+            *value = Expr::constant(value.dtype, 0);
+        }
+    }
+    Some(Expr::new(ExprKind::Call { op, args }, call.dtype, call.span))
 }
 
 /// `x` of `x != 0`.
@@ -324,9 +366,10 @@ fn guarded(call: &Expr) -> Option<Stmt> {
             ("pred", _) => other,
             ("has_pred", _) => other.set("has_pred", 0),
             ("predicate", _) => other.set("predicate", -1),
-            (name, [one]) => other.set(name, one),
             (_, []) => other,
-            _ => return None,
+            (_, _) if matches!(arg.kind, Kind::Has(_) | Kind::Count(_)) => other,
+            (name, [one]) => other.set(name, one),
+            (name, several) => other.list(name, several.to_vec()),
         };
     }
     if guard.is_int(1) {
@@ -394,7 +437,9 @@ fn negated(e: &Expr) -> Expr {
 
 impl Normal<'_> {
     fn is_temporary(&self, buffer: &Buffer) -> bool {
-        self.temporaries.contains(&*buffer.name)
+        // One that a function of plain Python allocates has no name of its own.
+        let is_register = || buffer.scope() == "local" && matches!(&buffer.shape[..], [one] if one.is_int(1));
+        self.temporaries.contains(&*buffer.name) || &*buffer.name == UNNAMED && is_register()
     }
 
     /// Statements with the values of temporaries where these are read. One that is read elsewhere than in what the next statement
@@ -438,6 +483,9 @@ impl Normal<'_> {
         list
     }
 }
+
+/// The name of buffers that are not assigned to a variable of a kernel.
+const UNNAMED: &str = "buffer";
 
 /// How often a statement reads or writes a buffer.
 fn uses(stmt: &Stmt, buffer: &Buffer) -> usize {

@@ -98,6 +98,65 @@ pub(super) fn filled(op: Op, given: &Given) -> Vec<String> {
     vec![call(condition.to_string()), call(format!("({condition}) != 0"))]
 }
 
+/// A product whose weights stay in the tensor core, which 0.26 has as an argument and 0.27 as a mnemonic with a mask of columns.
+pub(super) fn stationary(op: Op, given: &Given) -> Vec<String> {
+    let is_set = |name: &str| {
+        value_of(given, name).is_some_and(|value| !matches!(value.literal, Some(Literal::Int(0))))
+    };
+    if op != Op::PtxTcgen05Mma || !is_set("weight_stationary") {
+        return Vec::new();
+    }
+    let Some((_, kind)) = tokens(op.row().script, given).into_iter().next() else {
+        return Vec::new();
+    };
+    let text = |name: &str| value_of(given, name).map(|value| value.text.as_str());
+    let operands = ["d_tmem_addr", "a_operand", "b_desc", "i_desc"].map(text);
+    let [Some(d), Some(a), Some(b), Some(idesc)] = operands else {
+        return Vec::new();
+    };
+    let adds = match value_of(given, "enable_input_d").map(|value| (&value.literal, &value.text)) {
+        None => vec!["True".into()],
+        Some((Some(Literal::Int(number)), _)) => {
+            vec![if *number == 0 { "False" } else { "True" }.to_string()]
+        }
+        Some((_, text)) => vec![text.clone(), format!("T.ptx.pred({text})")],
+    };
+    let pred = text("pred").map_or(String::new(), |pred| format!(", pred={pred}"));
+    let mnemonic = format!("tcgen05.mma.ws.cta_group::1.{kind}");
+    let call = |adds| format!("T.ptx[\"{mnemonic}\"]({d}, {a}, {b}, {idesc}, {adds}, T.uint64(0){pred})");
+    adds.into_iter().map(call).collect()
+}
+
+/// Such a product as the instruction of 0.27.
+pub(super) fn as_stationary(call: &Expr) -> Option<Stmt> {
+    let args = call.as_call(Op::PtxTcgen05Mma)?;
+    let read = Operands::read(Op::PtxTcgen05Mma.row(), args).ok()?;
+    let kind = read.text("d_dtype");
+    let is_other = read.int("weight_stationary") != Some(1)
+        || read.int("scale_input_d") != Some(0)
+        || read.int("cta_group") != Some(1)
+        || read.get("pred").is_some();
+    if is_other {
+        return None;
+    }
+    let mut args = vec![Expr::string(format!("tcgen05.mma.ws.cta_group::1.kind::{kind}"))];
+    for name in ["d_tmem_addr", "a_operand", "b_desc", "i_desc", "enable_input_d"] {
+        let operand = read.get(name)?.clone();
+        args.push(match (name, operand.as_int()) {
+            ("enable_input_d", Some(number)) => Expr::bool(number != 0),
+            ("enable_input_d", None) if !operand.dtype.is_bool() => {
+                let zero = Expr::constant(operand.dtype, 0);
+                Expr::binary(BinOp::Ne, operand, zero)
+            }
+            _ => operand,
+        });
+    }
+    args.push(Expr::constant(DType::UINT64, 0));
+    Some(Stmt::evaluate(
+        Expr::call(Op::PtxInstruction, DType::VOID, args).at(call.span),
+    ))
+}
+
 fn mnemonic_of_copy(size: i128, prefetch: i128, has_policy: bool) -> String {
     let level = if size == 16 { "cg" } else { "ca" };
     let mut mnemonic = format!("cp.async.{level}.shared.global");

@@ -6,7 +6,7 @@ use crate::intrin::Op;
 use crate::intrin::operands::Operands;
 use crate::intrin::row::Kind;
 use crate::ir::at;
-use crate::ir::{BinOp, DType, Expr, ExprKind};
+use crate::ir::{BinOp, DType, Expr, ExprKind, Stmt};
 
 /// How many elements a modifier of vectors names: 4 of `v4`.
 fn count_of(vec: &str) -> Option<usize> {
@@ -62,8 +62,40 @@ pub(super) fn one_by_one(op: Op, args: &[Expr], call: &Expr) -> Option<Expr> {
     Some(other.dtype(call.dtype).build().at(call.span))
 }
 
+/// A load whose value goes to one element, given by its address, as the assignment of the value.
+pub(super) fn as_store(call: &Expr) -> Option<Stmt> {
+    let ExprKind::Call { op, args } = &call.kind else {
+        return None;
+    };
+    let row = op.row();
+    if !matches!(op.info().family, "memory") || row.arg("vec").is_none() {
+        return None;
+    }
+    let read = Operands::read(row, args).ok()?;
+    let (_, [to]) = read.each().find(|(arg, _)| arg.name == "dst")? else {
+        return None;
+    };
+    let element = &to.as_call(Op::AddressOf)?[at!(AddressOf.obj)];
+    let ExprKind::BufferLoad { buffer, indices, .. } = &element.kind else {
+        return None;
+    };
+    if count_of(read.text("vec")).is_some() {
+        return None;
+    }
+    let mut other = op.call();
+    for (arg, values) in read.each() {
+        other = match (arg.kind, values) {
+            (Kind::Has(_) | Kind::Count(_), _) | (_, []) => other,
+            _ if arg.name == "dst" => other,
+            _ => other.list(arg.name, values.to_vec()),
+        };
+    }
+    let value = other.dtype(buffer.dtype).build().at(call.span);
+    Some(Stmt::store(buffer, indices.clone(), value, call.span))
+}
+
 /// The addresses of an element and of those behind it.
-fn consecutive(first: &Expr, count: usize) -> Option<Vec<Expr>> {
+pub(super) fn consecutive(first: &Expr, count: usize) -> Option<Vec<Expr>> {
     let [element] = first.as_call(Op::AddressOf)? else {
         return None;
     };

@@ -4,7 +4,7 @@
 //! that are in scope there. It evaluates the statement and what may replace it, compares what they build and throws both away. So one
 //! build decides every call of a file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,7 @@ use tirx_python::TextRange;
 
 use super::{BOTH, calls, normal};
 use crate::diagnostic::Diagnostics;
-use crate::eval::trial::{Alternatives, LANGUAGES, Language, Place};
+use crate::eval::trial::{Alternatives, Built, LANGUAGES, Language, Place};
 use crate::ir::Stmt;
 use crate::parse::{ParsedFile, parse_file};
 use crate::source::FileId;
@@ -33,8 +33,8 @@ struct Call {
     original: Place,
     /// What may stand there, the best first; `None` for what is no Python.
     alternatives: Vec<Option<Place>>,
-    /// The alternatives that did not build the same in some evaluation.
-    failed: Mutex<BTreeSet<usize>>,
+    /// The alternatives that did not build the same in some evaluation, and what they built there.
+    failed: Mutex<BTreeMap<usize, Built>>,
     /// The alternative that built the same, since the last one failed.
     passed: Mutex<Option<usize>>,
     /// Whether the statement was evaluated.
@@ -63,12 +63,12 @@ pub(super) struct Candidate {
 }
 
 /// What was found for a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// This alternative builds the same, wherever the statement is evaluated.
     Same(usize),
-    /// None does.
-    Different,
+    /// None does: what each builds.
+    Different(Vec<(usize, Built)>),
     /// The statement is not evaluated by any kernel.
     NotReached,
 }
@@ -140,7 +140,10 @@ impl Trials {
         let call = &self.calls[number];
         match *locked(&call.passed) {
             Some(at) => Verdict::Same(at),
-            None if call.reached.load(Ordering::Relaxed) => Verdict::Different,
+            None if call.reached.load(Ordering::Relaxed) => {
+                let failed = locked(&call.failed);
+                Verdict::Different(failed.iter().map(|(at, built)| (*at, built.clone())).collect())
+            }
             None => Verdict::NotReached,
         }
     }
@@ -163,19 +166,21 @@ impl Alternatives for Trials {
         self.calls[call].original
     }
 
-    fn decide(&self, call: usize, same: &mut dyn FnMut(Place) -> bool) {
+    fn decide(&self, call: usize, same: &mut dyn FnMut(Place) -> Built) {
         let call = &self.calls[call];
         call.reached.store(true, Ordering::Relaxed);
         let mut failed = locked(&call.failed);
         for (at, place) in call.alternatives.iter().enumerate() {
-            if failed.contains(&at) {
+            if failed.contains_key(&at) {
                 continue;
             }
-            if place.is_some_and(&mut *same) {
-                *locked(&call.passed) = Some(at);
-                return;
-            }
-            failed.insert(at);
+            match place.map_or(Built::Other, &mut *same) {
+                Built::Same => {
+                    *locked(&call.passed) = Some(at);
+                    return;
+                }
+                other => failed.insert(at, other),
+            };
             if locked(&call.passed).take().is_some() {
                 self.undecided.store(true, Ordering::Relaxed);
             }

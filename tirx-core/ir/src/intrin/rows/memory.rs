@@ -350,7 +350,7 @@ rows! { $ memory {
     /// Loads the float32 element `addr` into `reg[local_addr]` where `guard` holds, else 0.
     PtxLdg32 = Row::new("tirx.ptx.ldg32", "ptx.ldg32", code("asm volatile(\"{ .reg .pred p; setp.ne.b32 p, %2, 0; @!p mov.b32 %0, 0; @p ld.global.nc.f32 %0, [%1]; }\" : \"=f\"(reg[local_addr]) : \"l\"(addr), \"r\"((int)guard));"))
         .args(&[arg("reg", Kind::Array(DType::FLOAT32)), arg("guard", CONDITION), arg("addr", Kind::Element(Access::In, Ty::F32)), arg("local_addr", I32)])
-        .traits(LOAD).section("ld.global.nc").destinations(&["reg"]);
+        .traits(LOAD).section("ld.global.nc").destinations(&["reg"]).also(&["s_tir.ldg32"]);
     /// Writes zeros to `num_bytes` bytes of shared memory.
     PtxStBulk = Row::new("tirx.ptx.st_bulk", "ptx.st_bulk", code("asm volatile(\"st.bulk$how$$dot$$space$ [%0], %1, 0;\" : : $address$, \"l\"((unsigned long long)num_bytes) : \"memory\");").words(bulk_words))
         .args(&[arg("ptr", GENERIC), arg("num_bytes", U32), arg("weak", Kind::Flag), arg("space", Kind::Text(&["", "shared::cta"]))])

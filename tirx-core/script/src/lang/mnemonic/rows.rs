@@ -63,7 +63,8 @@ impl Mapping<'_> {
                 return hinted;
             }
             let within = |text: &str| {
-                text.split(['{', '&', '#', '?', '.']).any(|word| word == slot)
+                text.split(['{', '}', ':', ',', '&', '#', '?', '.'])
+                    .any(|word| word == slot)
                     || text.trim_start_matches(['#', '?', '&']) == slot
             };
             self.call.name.contains(&format!("{{{slot}}}"))
