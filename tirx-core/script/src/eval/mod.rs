@@ -187,6 +187,8 @@ pub struct Interpreter {
     raised: Option<(String, Raised)>,
     handling: Vec<Value>,
     class_order: Vec<Rc<str>>,
+    /// The objects that `id` has numbered, in their order.
+    numbered: Vec<Value>,
     class_def: Option<Arc<ast::StmtClassDef>>,
     // The function being built.
     function: Option<FunctionBuilder>,
@@ -296,6 +298,7 @@ impl Interpreter {
             raised: None,
             handling: Vec::new(),
             class_order: Vec::new(),
+            numbered: Vec::new(),
             class_def: None,
             function: None,
             blocks: Vec::new(),

@@ -572,3 +572,16 @@ assert dict.fromkeys('ab', 0) == {'a': 0, 'b': 0}
 ",
     );
 }
+
+#[test]
+fn objects_have_numbers_of_their_own() {
+    holds(
+        "
+class Role: pass
+a, b = Role(), Role()
+assert id(a) == id(a) != id(b) and isinstance(id(a), int)
+seen = {id(role) for role in [a, b, a]}
+assert len(seen) == 2 and id(b) in seen and id([]) not in seen
+",
+    );
+}

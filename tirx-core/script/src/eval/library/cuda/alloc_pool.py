@@ -22,6 +22,31 @@ def _swizzle_that_fits(row_bits):
     return SwizzleMode.SWIZZLE_NONE
 
 
+def _validate_mma_alloc_shape(shape, dtype, swizzle_mode):
+    """An error names the extent that does not fit the atoms of a swizzle. Symbolic extents pass."""
+    if swizzle_mode == SwizzleMode.SWIZZLE_NONE:
+        return
+    where = f"alloc_tcgen05_mma_AB shape={tuple(shape)}"
+    if len(shape) < 2:
+        raise ValueError(f"{where} has fewer than 2 dimensions; use swizzle_mode='none'")
+    rows, columns = shape[-2], shape[-1]
+    if not (isinstance(rows, int) and isinstance(columns, int)):
+        return
+    bits = DataType(dtype).bits
+    row_bits = columns * bits
+    atom_bits = 128 << swizzle_mode.value
+    if row_bits < atom_bits or row_bits % atom_bits != 0:
+        raise ValueError(
+            f"{where} with dtype={str(dtype)!r} has rows of {row_bits // 8} bytes, which do not fit the "
+            f"{atom_bits // 8}-byte rows of {swizzle_mode.name}; use swizzle_mode=SwizzleMode."
+            f"{_swizzle_that_fits(row_bits).name}, or a multiple of {atom_bits // bits} elements"
+        )
+    if rows < 8 or rows % 8 != 0:
+        raise ValueError(
+            f"{where} has {rows} rows, and {swizzle_mode.name} takes a multiple of 8; use swizzle_mode='none'"
+        )
+
+
 def mma_operand_layout(shape, dtype, swizzle_mode):
     """The layout of `alloc_tcgen05_mma_AB`; an error names the extent that does not fit."""
     if isinstance(swizzle_mode, str):
@@ -31,24 +56,7 @@ def mma_operand_layout(shape, dtype, swizzle_mode):
             swizzle_mode = SwizzleMode.SWIZZLE_NONE
         else:
             raise ValueError(f"Unsupported swizzle_mode={swizzle_mode!r}; expected 'auto', 'none', or SwizzleMode")
-    if swizzle_mode != SwizzleMode.SWIZZLE_NONE:
-        where = f"alloc_tcgen05_mma_AB shape={tuple(shape)}"
-        if len(shape) < 2:
-            raise ValueError(f"{where} has fewer than 2 dimensions; use swizzle_mode='none'")
-        rows, columns = shape[-2], shape[-1]
-        bits = DataType(dtype).bits
-        row_bits = columns * bits
-        atom_bits = 128 << swizzle_mode.value
-        if row_bits < atom_bits or row_bits % atom_bits != 0:
-            raise ValueError(
-                f"{where} with dtype={str(dtype)!r} has rows of {row_bits // 8} bytes, which do not fit the "
-                f"{atom_bits // 8}-byte rows of {swizzle_mode.name}; use swizzle_mode=SwizzleMode."
-                f"{_swizzle_that_fits(row_bits).name}, or a multiple of {atom_bits // bits} elements"
-            )
-        if rows < 8 or rows % 8 != 0:
-            raise ValueError(
-                f"{where} has {rows} rows, and {swizzle_mode.name} takes a multiple of 8; use swizzle_mode='none'"
-            )
+    _validate_mma_alloc_shape(shape, dtype, swizzle_mode)
     return mma_shared_layout(dtype, swizzle_mode, shape)
 
 
