@@ -3,11 +3,10 @@
 //! IR and CUDA go to stdout, diagnostics to stderr. Exit code 1 says that the kernel, a file or an argument is at
 //! fault, 2 that the command line is. `command` is the table of the subcommands; each has a file.
 
-// A launch with arguments that the command line names is `unsafe`: `bench` makes it. So is `allocator`, by its interface.
+// A launch with arguments that the command line names is `unsafe`: `bench` makes it.
 #![deny(unsafe_code)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 
-mod allocator;
 mod asm;
 mod bench;
 mod bundle;
@@ -47,9 +46,6 @@ use command::Command;
 use failure::Failure;
 use output::Output;
 
-#[global_allocator]
-static ALLOCATOR: allocator::Allocator = allocator::Allocator;
-
 #[derive(Parser, Debug)]
 #[command(
     name = "cargo-tirx",
@@ -72,9 +68,6 @@ fn main() -> ExitCode {
     }
     // Prints help and usage errors; the latter with exit code 2.
     let cli = Cli::parse_from(args);
-    if let Command::Lower(_) | Command::Cuda(_) | Command::Host(_) = cli.command {
-        allocator::keep_freed();
-    }
     match cli.command.run(&cli.output) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::User(messages)) => {
