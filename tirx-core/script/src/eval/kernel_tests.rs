@@ -552,3 +552,21 @@ fn a_printed_host_function_gives_a_declared_symbol_its_value() {
     let error = build(&text("")).expect_err("defined twice");
     assert!(error.contains("\"n\" is an immutable name here"), "{error}");
 }
+
+#[test]
+fn a_buffer_has_a_type_of_its_own() {
+    let body = "
+    S = T.alloc_buffer((16, 16), \"float32\", scope=\"shared\", layout=T.TileLayout(T.S[(16, 16) : (18, 1)]))
+    A[0, 0] = T.cast(A.ty.shape[1] + S.ty.layout.apply(1, 2)[\"m\"], S.ty.dtype)
+    A[0, 1] = 1 if A.ty == S.ty else 2
+    A[0, 2] = T.cast(n, A.ty)
+";
+    let text = self::body(body);
+    for part in [
+        "A[0, 0] = T.float32(36.0)",
+        "A[0, 1] = T.float32(2.0)",
+        "A[0, 2] = T.Cast(\"float32\", n)",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}

@@ -135,9 +135,13 @@ pub(super) fn modules() -> impl Iterator<Item = &'static str> {
 
 /// The names that the text of a module defines for others.
 pub(super) fn names(path: &str) -> impl Iterator<Item = &'static str> {
+    defined(path).filter(|name| !name.starts_with('_'))
+}
+
+/// All names that the text of a module defines.
+fn defined(path: &str) -> impl Iterator<Item = &'static str> {
     let at = TEXTS.iter().position(|(p, _)| *p == path);
-    let names = at.map(|at| Parts::of(at).names());
-    names.into_iter().flatten().filter(|name| !name.starts_with('_'))
+    at.map(|at| Parts::of(at).names()).into_iter().flatten()
 }
 
 impl Interpreter {
@@ -159,14 +163,14 @@ impl Interpreter {
         self.call_value(&function, args, span)
     }
 
-    /// `path.name`, where a text of the library defines it.
+    /// `path.name`, where a text of the library defines it: who asks for a private name by that name gets it, as in Python.
     pub(super) fn library_name(&mut self, path: &str, name: &str) -> Result<Option<Value>> {
         let taken = TAKEN
             .iter()
             .filter(|(p, _)| *p == path)
             .flat_map(|(_, from)| *from);
         let sources = std::iter::once(path).chain(taken.copied());
-        let Some(path) = sources.into_iter().find(|p| names(p).any(|n| n == name)) else {
+        let Some(path) = sources.into_iter().find(|p| defined(p).any(|n| n == name)) else {
             return Ok(None);
         };
         let Some(at) = TEXTS.iter().position(|(p, _)| *p == path) else {

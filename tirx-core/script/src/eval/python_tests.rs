@@ -585,3 +585,19 @@ assert len(seen) == 2 and id(b) in seen and id([]) not in seen
 ",
     );
 }
+
+#[test]
+fn a_private_name_of_the_library_is_there_by_its_name() {
+    holds(
+        "
+from tvm.backend.cuda.lang.alloc_pool import _validate_mma_alloc_shape
+from tvm.backend.cuda.tile_primitive.tma_utils import SwizzleMode
+_validate_mma_alloc_shape([64, 64], 'float16', SwizzleMode.SWIZZLE_128B_ATOM)
+try:
+    _validate_mma_alloc_shape([64, 48], 'float16', SwizzleMode.SWIZZLE_128B_ATOM)
+    assert False
+except ValueError as e:
+    assert 'SWIZZLE_32B_ATOM' in str(e)
+",
+    );
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::eval::Value;
 use super::super::typing::{self, Operand};
-use super::objects::{TargetValue, TypeValue};
+use super::objects::{self, TargetValue};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::at;
 use crate::ir::{AttrValue, Buffer, DType, ElementType, Expr, ExprKind, Type, is_pure};
@@ -111,7 +111,7 @@ pub(super) fn dtype(value: &Value, span: Span) -> Result<Option<DType>> {
         Value::Expr(e) if e.as_str().is_some() => {
             return dtype(&Value::str(e.as_str().unwrap_or("")), span);
         }
-        Value::Object(o) => o.as_any().downcast_ref::<TypeValue>().map(|t| t.0.dtype()),
+        Value::Object(o) => objects::as_type(&**o).map(|t| t.dtype()),
         // `T.handle("float32")` as a type.
         Value::Expr(e) => e.as_var().map(|v| v.dtype()),
         _ => None,
@@ -121,7 +121,7 @@ pub(super) fn dtype(value: &Value, span: Span) -> Result<Option<DType>> {
 /// A type: a dtype, `T.handle("float32", "shared")`, `x.ty`.
 pub(super) fn type_of_value(value: &Value, span: Span) -> Result<Option<Type>> {
     Ok(match value {
-        Value::Object(o) => o.as_any().downcast_ref::<TypeValue>().map(|t| t.0.clone()),
+        Value::Object(o) => objects::as_type(&**o),
         Value::Expr(e) if e.as_var().is_some() => e.as_var().map(|v| v.ty().clone()),
         Value::Builtin(_) => None,
         other => dtype(other, span)?.map(Type::Prim),

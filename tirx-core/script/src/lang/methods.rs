@@ -9,11 +9,11 @@ use super::calls;
 use super::convert;
 use super::indexers;
 use super::layouts;
-use super::objects::TypeValue;
+use super::objects::{BufferType, TypeValue};
 use super::views;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::Op;
-use crate::ir::{Buffer, DType, Expr, ExprKind, Stmt, StmtKind, Type};
+use crate::ir::{Buffer, DType, Expr, ExprKind, Stmt, StmtKind};
 use crate::source::Span;
 
 const SELF: &str = "self";
@@ -191,7 +191,7 @@ pub(super) fn buffer(buffer: &Buffer, name: &str, span: Span) -> Result<Value> {
         "layout" => buffer.layout.clone().map_or(Value::None, Value::Layout),
         "name" => Value::str(&*buffer.name),
         "allocated_addr" => numbers(&buffer.allocated_addr),
-        "ty" => Value::Object(Rc::new(TypeValue(Type::Prim(buffer.dtype)))),
+        "ty" => Value::Object(Rc::new(BufferType(buffer.clone()))),
         "sub" => indexers::sub(buffer),
         "rearrange" => indexers::rearrange(buffer),
         _ => {

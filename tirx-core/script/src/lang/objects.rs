@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::super::eval::{Interpreter, Object, Value};
-use super::convert;
+use super::{convert, methods};
 use crate::diagnostic::{Result, error};
-use crate::ir::{AttrValue, Type};
+use crate::ir::{AttrValue, Buffer, Type};
 use crate::source::Span;
 
 /// The type of an expression: `x.ty`, `T.handle().ty`.
@@ -37,6 +37,52 @@ impl Object for TypeValue {
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+}
+
+/// `buffer.ty`: what a buffer is, without its memory.
+pub(super) struct BufferType(pub Buffer);
+
+/// The fields of a buffer that belong to its type.
+const TYPE_FIELDS: [&str; 7] = [
+    "dtype",
+    "shape",
+    "strides",
+    "elem_offset",
+    "data_alignment",
+    "offset_factor",
+    "layout",
+];
+
+impl Object for BufferType {
+    fn type_name(&self) -> &str {
+        "buffer type"
+    }
+
+    fn attribute(&self, _interp: &mut Interpreter, name: &str, span: Span) -> Result<Option<Value>> {
+        let known = TYPE_FIELDS.contains(&name);
+        known.then(|| methods::buffer(&self.0, name, span)).transpose()
+    }
+
+    fn equals(&self, other: &dyn Object) -> bool {
+        let Some(BufferType(other)) = other.as_any().downcast_ref() else {
+            return false;
+        };
+        let parts = |b: &Buffer| (b.dtype, b.shape.clone(), b.strides.clone(), b.layout.clone());
+        parts(&self.0) == parts(other)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The type that an object is; of a buffer's, that of its elements.
+pub(super) fn as_type(object: &dyn Object) -> Option<Type> {
+    let object = object.as_any();
+    match object.downcast_ref::<BufferType>() {
+        Some(BufferType(buffer)) => Some(Type::Prim(buffer.dtype)),
+        None => object.downcast_ref::<TypeValue>().map(|t| t.0.clone()),
     }
 }
 
