@@ -10,25 +10,25 @@ const MOST_NODES: u32 = 64;
 
 /// What an expression is the negation of, where it does not say so itself (as `0 - x` and `x * -1` do).
 pub(super) fn negated(e: &Expr) -> Option<Expr> {
-    let positive = match &e.kind {
-        ExprKind::Binary(BinOp::Sub, a, _) if in_all_lanes(a) == Some(0) => return None,
-        ExprKind::Binary(BinOp::Sub, a, b) => Expr::binary(BinOp::Sub, b.clone(), a.clone()),
-        ExprKind::Binary(BinOp::Add, a, b) => Expr::binary(BinOp::Sub, minus(a), b.clone()),
-        ExprKind::Binary(op @ (BinOp::Mul | BinOp::Div), x, by) => {
-            let greatest = e.dtype.element().max_int()?;
-            let by = in_all_lanes(by).filter(|by| *by < -1 && -by <= greatest)?;
-            let by = Expr::constant(e.dtype, -by);
-            let positive = Expr::binary(*op, x.clone(), by);
-            if *op == BinOp::Div {
-                return Some(positive);
-            }
-            positive
-        }
-        _ => return None,
-    };
     if e.size() > MOST_NODES {
         return None;
     }
+    // The least number has no negation.
+    let turned = |constant: &Expr| {
+        let greatest = e.dtype.element().max_int()?;
+        let value = in_all_lanes(constant).filter(|value| *value < -1 && -value <= greatest)?;
+        Some(Expr::constant(e.dtype, -value))
+    };
+    let positive = match &e.kind {
+        ExprKind::Binary(BinOp::Div, x, by) => {
+            return Some(Expr::binary(BinOp::Div, x.clone(), turned(by)?));
+        }
+        ExprKind::Binary(BinOp::Mul, x, by) => Expr::binary(BinOp::Mul, x.clone(), turned(by)?),
+        ExprKind::Binary(BinOp::Sub, a, _) if in_all_lanes(a) == Some(0) => return None,
+        ExprKind::Binary(BinOp::Sub, a, b) => Expr::binary(BinOp::Sub, b.clone(), a.clone()),
+        ExprKind::Binary(BinOp::Add, a, b) => Expr::binary(BinOp::Sub, minus(a), b.clone()),
+        _ => return None,
+    };
     let mut sum = Linear::default();
     sum.add(e, 1)?;
     let negates = sum.constant == 0
