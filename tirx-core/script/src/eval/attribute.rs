@@ -129,9 +129,11 @@ impl Interpreter {
                     None => methods::unbound(&c.name, name),
                 },
             },
+            Value::Function(f) if f.attribute(name).is_some() => f.attribute(name),
             Value::Function(f) => match name {
                 "__name__" | "__qualname__" => Some(Value::Str(f.name.clone())),
                 "__doc__" => Some(Value::None),
+                "__annotations__" => Some(self.annotations_of(f)?),
                 _ => None,
             },
             Value::Builtin(f) if name == "__name__" => {

@@ -311,6 +311,7 @@ impl Interpreter {
             scope: self.scope.clone(),
             mode: FunctionMode::Meta,
             class: None.into(),
+            attributes: std::cell::RefCell::default(),
         }))
     }
 

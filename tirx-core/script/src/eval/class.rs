@@ -450,7 +450,11 @@ impl Interpreter {
                 }
                 Ok(())
             }
-            Value::Function(_) | Value::Kernel(_) => Ok(()),
+            Value::Function(f) => {
+                f.set_attribute(name, value);
+                Ok(())
+            }
+            Value::Kernel(_) => Ok(()),
             Value::Unavailable(why) => self.unavailable(why, span),
             other => self.raise(
                 "AttributeError",
@@ -517,5 +521,6 @@ pub(super) fn with_mode(function: &Rc<Function>, mode: FunctionMode, scope: Rc<S
         scope,
         mode,
         class: RefCell::new(function.class.borrow().clone()),
+        attributes: function.attributes.clone(),
     })
 }

@@ -345,6 +345,7 @@ impl Interpreter {
             scope: self.scope.clone(),
             mode: FunctionMode::Meta,
             class: None.into(),
+            attributes: std::cell::RefCell::default(),
         })))
     }
 

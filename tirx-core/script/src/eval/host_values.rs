@@ -46,6 +46,7 @@ impl Interpreter {
             return self.library_name(text, name);
         }
         Ok(Some(match path {
+            "warnings.warn" => Value::builtin(path, super::lints::warn),
             "inspect.signature" => Value::builtin(path, super::signature::signature),
             "os.environ" => Value::Dict(self.environment()),
             "os.getenv" => Value::builtin("os.getenv", |interp, args, span| {

@@ -162,33 +162,35 @@ impl Interpreter {
             }
             return Ok(Flow::Return(value));
         }
+        let value = match &s.value {
+            Some(v) => {
+                let value = self.eval(v)?;
+                match (&value, self.function_ret()) {
+                    (Value::Int(_) | Value::Float(_) | Value::Bool(_), Some(d)) => {
+                        Some(lang::to_expr_of(&value, d, span)?)
+                    }
+                    (Value::None, _) => None,
+                    _ => Some(lang::to_expr(&value, span)?),
+                }
+            }
+            None => None,
+        };
+        self.emit_return(value, span)?;
+        Ok(Flow::Normal)
+    }
+
+    /// Ends the function, or the thread, with a value or without.
+    pub(crate) fn emit_return(&mut self, value: Option<Expr>, span: Span) -> Result<()> {
         if self.choices == 0
             && let Some(function) = self.function.as_mut().filter(|f| !f.on_device)
         {
             function.returned.get_or_insert(span);
         }
-        let e = match &s.value {
-            Some(v) => {
-                let value = self.eval(v)?;
-                let value = match (&value, self.function_ret()) {
-                    (Value::Int(_) | Value::Float(_) | Value::Bool(_), Some(d)) => {
-                        lang::to_expr_of(&value, d, span)?
-                    }
-                    (Value::None, _) => return self.emit_thread_return(span),
-                    _ => lang::to_expr(&value, span)?,
-                };
-                Expr::call(Op::Ret, DType::VOID, vec![value]).at(span)
-            }
-            None => return self.emit_thread_return(span),
+        let (op, operands) = match value {
+            Some(value) => (Op::Ret, vec![value]),
+            None => (Op::ThreadReturn, Vec::new()),
         };
-        self.emit(Stmt::evaluate(e))?;
-        Ok(Flow::Normal)
-    }
-
-    fn emit_thread_return(&mut self, span: Span) -> Result<Flow> {
-        let e = Expr::call(Op::ThreadReturn, DType::VOID, vec![]).at(span);
-        self.emit(Stmt::evaluate(e))?;
-        Ok(Flow::Normal)
+        self.emit(Stmt::evaluate(Expr::call(op, DType::VOID, operands).at(span)))
     }
 
     fn function_ret(&self) -> Option<DType> {

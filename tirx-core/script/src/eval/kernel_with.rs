@@ -147,6 +147,7 @@ impl Interpreter {
             self.know(&value);
             self.bind_plain(target, value)?;
         }
+        let outer = self.open_frames.len();
         self.open_frame(frame, span)?;
         let open = self.entered.len();
         let result = match &**frame {
@@ -155,6 +156,7 @@ impl Interpreter {
         };
         let result = result.and_then(|flow| self.leave_entered(open, span).map(|()| flow));
         let stmt = self.close_block();
+        self.open_frames.truncate(outer);
         let flow = result?;
         self.close_frame(frame, stmt, span)?;
         match flow {
@@ -167,9 +169,10 @@ impl Interpreter {
     }
 
     /// Begins the body of a frame.
-    pub(super) fn open_frame(&mut self, frame: &Frame, span: Span) -> Result<()> {
+    pub(super) fn open_frame(&mut self, frame: &Rc<Frame>, span: Span) -> Result<()> {
         self.open_block(span)?;
-        if let Frame::If(_) = frame {
+        self.open_frames.push(frame.clone());
+        if let Frame::If(_) = **frame {
             self.branches.push((None, None));
         }
         Ok(())
@@ -237,6 +240,9 @@ impl Interpreter {
         match self.entered.pop() {
             Some((open, depth)) if Rc::ptr_eq(&open, frame) && depth == self.blocks.len() => {
                 let stmt = self.close_block();
+                let of_frame = self.open_frames.iter().rposition(|open| Rc::ptr_eq(open, frame));
+                self.open_frames
+                    .truncate(of_frame.unwrap_or(self.open_frames.len()));
                 self.close_frame(frame, stmt, span)
             }
             _ => error(

@@ -66,6 +66,10 @@ const TEXTS: &[(&str, &str)] = &[
         "tvm.backend.cuda.tile_primitive.tma_utils",
         include_str!("library/cuda/tma_utils.py"),
     ),
+    (
+        "tvm.backend.cuda.tile_primitive.layout_utils",
+        include_str!("library/cuda/layout_utils.py"),
+    ),
 ];
 
 /// Names that a module takes from others: a package from its modules (`path.`), a module from one.

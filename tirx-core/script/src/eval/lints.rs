@@ -5,9 +5,9 @@
 
 use tirx_python as ast;
 
-use super::Interpreter;
 use super::value::Value;
-use crate::diagnostic::Diagnostic;
+use super::{Args, Interpreter, args};
+use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::tile::COPY_BY_ONE_THREAD;
 use crate::ir::{DType, ExprKind};
 use crate::source::Span;
@@ -23,6 +23,10 @@ pub struct Lint {
 
 /// The name of each lint and what it reports.
 pub const LINTS: &[(&str, &str)] = &[
+    (
+        LIBRARY_WARNING,
+        "Python code of a kernel file, or of a library that it imports, warns",
+    ),
     (
         "uncalled-function",
         "a statement names a function and does not call it",
@@ -61,6 +65,24 @@ pub const LINTS: &[(&str, &str)] = &[
         "a copy goes element by element in one thread, because every faster variant declines",
     ),
 ];
+
+const LIBRARY_WARNING: &str = "library-warning";
+
+/// `warnings.warn(message)`.
+pub(super) fn warn(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    let params = [
+        args::required("message"),
+        args::optional("category"),
+        args::optional("stacklevel"),
+        args::optional("source"),
+    ];
+    let bound = args.bind("warnings.warn", &params, span)?;
+    if let Some((message, at)) = &bound[0] {
+        let message = interp.display(message, *at)?;
+        interp.lint(LIBRARY_WARNING, span, message, "a warning of the library");
+    }
+    Ok(Value::None)
+}
 
 impl Interpreter {
     /// Reports a lint, unless the file allows it.

@@ -113,6 +113,11 @@ fn what_does_nothing_is_told() {
         [""; 0]
     );
     assert_eq!(lints("x = 1\nx = 2.0"), [""; 0]);
+    let warned = "import warnings\nwarnings.warn(f\"the last of {3}\", stacklevel=2)\n";
+    assert_eq!(
+        outcome(&format!("{warned}{}", kernel("T.evaluate(0)"))),
+        Ok(vec!["library-warning"])
+    );
     let reduced =
         "r = T.alloc_local((4,), \"float32\")\nm = T.alloc_local((1,), \"float32\")\nT.thread.max(m, r, ";
     assert_eq!(lints(&format!("{reduced}axis=0)")), ["unread-option"]);

@@ -196,6 +196,8 @@ pub struct Interpreter {
     branches: Vec<(Option<Stmt>, Option<Stmt>)>,
     /// Frames whose `__enter__` was called, with the number of open blocks at that time.
     entered: Vec<(Rc<value::Frame>, usize)>,
+    /// The regions whose bodies are open, outermost first.
+    open_frames: Vec<Rc<value::Frame>>,
     module_attrs: Attrs,
     /// The functions of the module that is being built, which may call each other.
     module_functions: Vec<Rc<Kernel>>,
@@ -304,6 +306,7 @@ impl Interpreter {
             blocks: Vec::new(),
             branches: Vec::new(),
             entered: Vec::new(),
+            open_frames: Vec::new(),
             module_attrs: Attrs::new(),
             module_functions: Vec::new(),
             choices: 0,

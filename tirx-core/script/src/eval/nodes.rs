@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::value::{Frame, Kernel, Object, Value};
 use super::{Args, Interpreter, args};
 use crate::diagnostic::{Result, error};
-use crate::ir::{Expr, Mutator, Stmt, StmtKind};
+use crate::ir::{Buffer, Expr, ExprKind, Mutator, Stmt, StmtKind, Var, Visitor};
 use crate::source::Span;
 
 /// A statement.
@@ -53,16 +53,13 @@ fn stmt_of(value: &Value, span: Span) -> Result<Stmt> {
     error(span, format!("expected a statement, found {}", value.type_name()))
 }
 
-/// Whether `value` is a statement of the class `name`; `None` where that is no class of statements.
-pub(super) fn is_statement(value: &Value, name: &str) -> Option<bool> {
-    if !matches!(name, "SeqStmt" | "IfThenElse" | "Stmt") {
-        return None;
-    }
+/// Whether `value` is a statement of the class `name`: `Stmt`, `SeqStmt` or `IfThenElse`.
+pub(super) fn is_statement(value: &Value, name: &str) -> bool {
     let Value::Object(object) = value else {
-        return Some(false);
+        return false;
     };
     let node = object.as_any().downcast_ref::<Node>();
-    Some(node.is_some_and(|node| name == "Stmt" || node.type_name() == name))
+    node.is_some_and(|node| name == "Stmt" || node.type_name() == name)
 }
 
 /// The classes of statements, and the function that rewrites one.
@@ -97,6 +94,7 @@ pub(super) fn value(path: &str) -> Option<Value> {
             Ok(node(&Stmt::if_else(condition.clone(), then, otherwise, span)))
         }),
         "tvm.tirx.stmt_functor.ir_transform" => Value::builtin(path, transform),
+        "tvm.tirx.analysis.undefined_vars" => Value::builtin(path, undefined_vars),
         _ => return None,
     })
 }
@@ -134,6 +132,63 @@ fn transform(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> 
         Some(failed) => Err(failed),
         None => Ok(node(&done)),
     }
+}
+
+/// `undefined_vars(node, defined)`: the variables, pointers of buffers among them, that an expression or a statement uses and does not
+/// define, in the order of their first uses.
+fn undefined_vars(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
+    #[derive(Default)]
+    struct Undefined {
+        defined: Vec<Var>,
+        found: Vec<Var>,
+    }
+    impl Undefined {
+        fn used(&mut self, var: &Var) {
+            if !self.defined.contains(var) && !self.found.contains(var) {
+                self.found.push(var.clone());
+            }
+        }
+    }
+    impl Visitor for Undefined {
+        fn visit_expr(&mut self, expr: &Expr) {
+            match &expr.kind {
+                ExprKind::Var(var) => self.used(var),
+                _ => self.walk_expr(expr),
+            }
+        }
+
+        fn visit_var_def(&mut self, var: &Var) {
+            self.defined.push(var.clone());
+        }
+
+        fn visit_buffer_def(&mut self, buffer: &Buffer) {
+            self.defined.push(buffer.data.clone());
+            buffer.for_each_expr(|e| self.visit_expr(e));
+        }
+
+        fn visit_buffer_use(&mut self, buffer: &Buffer) {
+            self.used(&buffer.data);
+        }
+    }
+    let params = [args::required("node"), args::optional("defs")];
+    let bound = args.bind("undefined_vars", &params, span)?;
+    let mut walk = Undefined::default();
+    if let Some((defined, at)) = &bound[1]
+        && !matches!(defined, Value::None)
+    {
+        let defined = interp.iterate(defined, *at)?;
+        walk.defined = defined
+            .iter()
+            .filter_map(|v| v.as_expr()?.as_var().cloned())
+            .collect();
+    }
+    match &bound[0] {
+        Some((Value::Expr(expr), _)) => walk.visit_expr(expr),
+        Some((stmt, at)) => walk.visit_stmt(&stmt_of(stmt, *at)?),
+        None => {}
+    }
+    let found = walk.found.iter().map(|var| Value::Expr(Expr::var(var)));
+    Ok(Value::list(found.collect()))
 }
 
 struct Transform<'a> {

@@ -601,3 +601,65 @@ except ValueError as e:
 ",
     );
 }
+
+#[test]
+fn functions_have_attributes_and_annotations() {
+    holds(
+        "
+import inspect
+def f(a: int, b=1) -> str: pass
+assert f.__annotations__ == {'a': int, 'return': str} and (lambda x: x).__annotations__ == {}
+f.__annotations__['b'] = float
+assert inspect.signature(f).parameters['b'].annotation is float
+f.__annotations__ = {'b': 5}
+parameters = inspect.signature(f).parameters
+assert parameters['a'].annotation is inspect.Parameter.empty and parameters['b'].annotation == 5
+def counted():
+    counted.calls += 1
+    return counted.calls
+counted.calls = 0
+assert counted() + counted() == 3 and counted.calls == 2 and not hasattr(f, 'calls')
+f.__name__ = 'g'
+assert f.__name__ == 'g' and counted.__name__ == 'counted'
+",
+    );
+}
+
+#[test]
+fn classes_of_the_language_are_known() {
+    holds(
+        "
+import tvm
+from tvm.script import tirx as T
+from tvm.tirx.layout import ComposeLayout, S, TileLayout
+x, p = T.int32(), T.handle('float32')
+E, P = tvm.ir.Expr, tvm.ir.PrimType
+assert isinstance(x, E) and isinstance(x, tvm.tirx.Var) and not isinstance(x, tvm.tirx.IntImm) and not isinstance(3, E)
+assert isinstance(x.ty, P) and not isinstance(p.ty, P) and isinstance(p.ty, tvm.ir.PointerType) and not isinstance(x, P)
+assert isinstance(x * 2, E) and isinstance(T.int32(2), tvm.tirx.IntImm) and not isinstance(x * 2, tvm.ir.Call)
+tile = TileLayout(S[(4, 8)])
+swizzled = ComposeLayout(3, 3, 3, TileLayout(S[(512,)]))
+assert isinstance(tile, TileLayout) and not isinstance(tile, ComposeLayout)
+assert isinstance(swizzled, ComposeLayout) and not isinstance(swizzled, TileLayout)
+from tvm.tirx.analysis import undefined_vars
+y = T.int32()
+assert [v.same_as(w) for v, w in zip(undefined_vars(x + y * x), [x, y])] == [True, True]
+assert undefined_vars(T.int32(3)) == [] and len(undefined_vars(x + y, [x])) == 1
+c = [tvm.tirx.const(v, *t) for v, t in ((3, ()), (2**40, ()), (True, ()), (0.5, ()), (1, ('bool',)), (3, ('uint16',)))]
+assert [str(v.ty.dtype) for v in c] == ['int32', 'int64', 'bool', 'float32', 'bool', 'uint16']
+i, u, b, f = [tvm.DataType(name) for name in ('int8', 'uint32x4', 'bool', 'bfloat16')]
+assert i.is_integer and u.is_integer and not b.is_integer and b.is_bool and f.is_float and not i.is_float
+assert tvm.DataType('handle').is_handle and not f.is_handle and f.with_lanes(2) == 'bfloat16x2'
+try:
+    isinstance(x, T.ceildiv)
+except TypeError as e:
+    unknown = str(e)
+assert 'ceildiv' in unknown
+try:
+    int(x)
+except TypeError:
+    symbolic = True
+assert symbolic
+",
+    );
+}

@@ -1,9 +1,10 @@
 //! `inspect.signature`: the parameters of a function, for decorators that read them.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::value::{Function, ParameterKind, Value};
-use super::{Args, Interpreter};
+use super::{Args, Dict, Interpreter, Key};
 use crate::diagnostic::{Result, error};
 use crate::source::Span;
 
@@ -21,25 +22,57 @@ pub(super) fn signature(interp: &mut Interpreter, args: Args, span: Span) -> Res
         );
         return interp.raise("TypeError", at, message);
     };
-    let described = interp.parameters_of(function)?.split_off(skipped);
+    let described = interp.parameters_of(function, at)?.split_off(skipped);
     let Some(make) = interp.library_name("inspect", "signature_of")? else {
         return error(span, "the library has no inspect.signature");
     };
     interp.call_value(&make, Args::of([Value::list(described)], span), span)
 }
 
+const ANNOTATIONS: &str = "__annotations__";
+
 impl Interpreter {
-    /// Each parameter's name, kind, default value and annotation; these two are lists of one item or none.
-    fn parameters_of(&mut self, function: &Rc<Function>) -> Result<Vec<Value>> {
+    /// `function.__annotations__`: what has been assigned to it, else a dict of what the text says, which is the function's from
+    /// then on.
+    pub(super) fn annotations_of(&mut self, function: &Rc<Function>) -> Result<Value> {
+        if let Some(assigned) = function.attribute(ANNOTATIONS) {
+            return Ok(assigned);
+        }
         let code = function.code.clone();
-        let notes = match code.body.def() {
-            Some(def) => super::code::annotations(&def.parameters),
-            None => Vec::new(),
-        };
+        let mut dict = Dict::default();
+        if let Some(def) = code.body.def() {
+            let names = code.parameters.iter().map(|parameter| parameter.name.as_str());
+            let notes = names.zip(super::code::annotations(&def.parameters));
+            let notes = notes.chain([("return", def.returns.as_deref())]);
+            for (name, note) in notes {
+                if let Some(note) = note {
+                    let value = self.in_function(function, |interp| interp.eval(note))?;
+                    dict.insert(Key::Str(name.into()), Value::str(name), value);
+                }
+            }
+        }
+        let dict = Value::Dict(Rc::new(RefCell::new(dict)));
+        function.set_attribute(ANNOTATIONS, dict.clone());
+        Ok(dict)
+    }
+
+    /// Evaluates where a function was defined.
+    fn in_function<R>(&mut self, function: &Rc<Function>, evaluate: impl FnOnce(&mut Interpreter) -> R) -> R {
         let scope = self.captured_scope(function);
         let saved_scope = std::mem::replace(&mut self.scope, scope);
-        let saved_file = std::mem::replace(&mut self.file, code.file);
-        let described = code.parameters.iter().enumerate().map(|(i, parameter)| {
+        let saved_file = std::mem::replace(&mut self.file, function.code.file);
+        let result = evaluate(self);
+        self.scope = saved_scope;
+        self.file = saved_file;
+        result
+    }
+
+    /// Each parameter's name, kind, default value and annotation; these two are lists of one item or none.
+    fn parameters_of(&mut self, function: &Rc<Function>, span: Span) -> Result<Vec<Value>> {
+        let Value::Dict(notes) = self.annotations_of(function)? else {
+            return self.raise("TypeError", span, "__annotations__ must be a dict");
+        };
+        let described = function.code.parameters.iter().enumerate().map(|(i, parameter)| {
             let kind = match parameter.kind {
                 ParameterKind::PositionalOnly => 0,
                 ParameterKind::Positional => 1,
@@ -48,18 +81,17 @@ impl Interpreter {
                 ParameterKind::VarKeyword => 4,
             };
             let default = function.defaults.iter().find(|(at, _)| *at == i);
-            let note = notes.get(i).copied().flatten();
-            let annotation = note.map(|note| self.eval(note)).transpose()?;
-            Ok(Value::tuple(vec![
+            let annotation = notes
+                .borrow()
+                .get(&Key::Str(parameter.name.as_str().into()))
+                .cloned();
+            Value::tuple(vec![
                 Value::str(parameter.name.as_str()),
                 Value::Int(kind),
                 Value::list(default.map(|(_, value)| value.clone()).into_iter().collect()),
                 Value::list(annotation.into_iter().collect()),
-            ]))
+            ])
         });
-        let described = described.collect();
-        self.scope = saved_scope;
-        self.file = saved_file;
-        described
+        Ok(described.collect())
     }
 }

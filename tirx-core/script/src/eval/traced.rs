@@ -34,6 +34,18 @@ pub(super) fn attribute(name: &str) -> Option<Value> {
             Ok(Value::None)
         }),
         "arg" => Value::builtin("arg", argument),
+        // `IRBuilder.frames`: that of the function, and the regions within it.
+        "_frames" => Value::builtin("IRBuilder.frames", |interp, _, _| {
+            let function = interp.function.as_ref().map(|f| {
+                Value::Frame(Rc::new(Frame::Function {
+                    is_private: f.is_private,
+                    is_s_tir: f.is_s_tir,
+                    is_persistent: false,
+                }))
+            });
+            let open = interp.open_frames.iter().cloned().map(Value::Frame);
+            Ok(Value::list(function.into_iter().chain(open).collect()))
+        }),
         // What `IRBuilder.get` gives.
         "_finished" => Value::builtin("IRBuilder.get", |interp, _, span| match interp.traced.take() {
             Some(kernel) => Ok(kernel),
@@ -135,6 +147,7 @@ impl Interpreter {
         let function = self.function.take().unwrap_or_default();
         self.blocks.clear();
         self.entered.clear();
+        self.open_frames.clear();
         self.branches.clear();
         if result.is_err() && matches!(self.raised, Some((_, super::Raised::Unavailable))) {
             // A kernel that needs a host value is an error, and not a statement of the host to skip.

@@ -5,10 +5,12 @@ use std::rc::Rc;
 
 use super::format::{parse_int, quote};
 use super::ops::as_float;
-use super::value::{ClassKind, Range, Slice, Value};
-use super::{Args, Interpreter, args};
+use super::value::{ClassKind, Frame, Range, Slice, Value};
+use super::{Args, Interpreter, args, nodes};
 use crate::diagnostic::{Result, error};
-use crate::ir::ExprKind;
+use crate::ir::{ExprKind, Type};
+use crate::lang;
+use crate::layout::Layout;
 use crate::source::Span;
 
 /// Makes a value of a type.
@@ -206,6 +208,72 @@ fn slice(_: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
     Ok(Value::Slice(Rc::new(Slice { start, stop, step })))
 }
 
+/// Whether a value is of a class.
+type Is = fn(&Value) -> bool;
+
+/// TVM's classes by their own names, and which values are theirs.
+const CLASSES: &[(&str, Is)] = &[
+    ("Buffer", |v| matches!(v, Value::Buffer(_))),
+    ("BufferRegion", |v| matches!(v, Value::Region(_))),
+    ("PrimFunc", |v| matches!(v, Value::Kernel(_))),
+    ("Expr", |v| matches!(v, Value::Expr(_))),
+    ("PrimExpr", |v| matches!(v, Value::Expr(_))),
+    ("Var", |v| v.as_expr().is_some_and(|e| e.as_var().is_some())),
+    ("BufferLoad", |v| {
+        v.as_expr()
+            .is_some_and(|e| matches!(e.kind, ExprKind::BufferLoad { .. }))
+    }),
+    ("Call", |v| {
+        v.as_expr()
+            .is_some_and(|e| matches!(e.kind, ExprKind::Call { .. }))
+    }),
+    ("IntImm", |v| v.as_expr().is_some_and(|e| e.as_int().is_some())),
+    ("FloatImm", |v| {
+        v.as_expr().is_some_and(|e| e.as_float().is_some())
+    }),
+    ("StringImm", |v| v.as_expr().is_some_and(|e| e.as_str().is_some())),
+    ("TileLayout", |v| matches!(v, Value::Layout(Layout::Tile(_)))),
+    ("ComposeLayout", |v| {
+        matches!(v, Value::Layout(Layout::Compose(..)))
+    }),
+    ("SwizzleLayout", |v| is_object(v, "swizzle")),
+    ("DataType", |v| matches!(v, Value::DType(_))),
+    ("PrimType", |v| {
+        lang::type_of_value(v).is_some_and(|ty| matches!(ty, Type::Prim(d) if !d.is_handle()))
+    }),
+    ("PointerType", |v| {
+        lang::type_of_value(v).is_some_and(|ty| !matches!(ty, Type::Prim(d) if !d.is_handle()))
+    }),
+    ("IRModule", |v| is_object(v, "IRModule")),
+    ("GlobalVar", |v| is_object(v, "GlobalVar")),
+    ("PrimFuncFrame", |v| {
+        is_frame(v, |f| matches!(f, Frame::Function { .. }))
+    }),
+    ("ForFrame", |v| is_frame(v, |f| matches!(f, Frame::For(_)))),
+    ("WhileFrame", |v| is_frame(v, |f| matches!(f, Frame::While(_)))),
+    ("IfFrame", |v| is_frame(v, |f| matches!(f, Frame::If(_)))),
+    ("ThenFrame", |v| is_frame(v, |f| matches!(f, Frame::Then))),
+    ("ElseFrame", |v| is_frame(v, |f| matches!(f, Frame::Else))),
+    ("Stmt", |v| nodes::is_statement(v, "Stmt")),
+    ("SeqStmt", |v| nodes::is_statement(v, "SeqStmt")),
+    ("IfThenElse", |v| nodes::is_statement(v, "IfThenElse")),
+];
+
+/// Whether a value is of the class at a path (`tvm.tirx.IntImm`); `None` for a path that is no class.
+fn is_of_class(value: &Value, path: &str) -> Option<bool> {
+    let name = path.rsplit('.').next().unwrap_or(path);
+    let (_, is) = CLASSES.iter().find(|(known, _)| *known == name)?;
+    Some(is(value))
+}
+
+fn is_object(value: &Value, type_name: &str) -> bool {
+    matches!(value, Value::Object(object) if object.type_name() == type_name)
+}
+
+fn is_frame(value: &Value, is: impl Fn(&Frame) -> bool) -> bool {
+    matches!(value, Value::Frame(frame) if is(frame))
+}
+
 impl Interpreter {
     /// `int(…)`, `list(…)` and the other types of Python.
     pub(super) fn call_type(&mut self, name: &str, args: Args, span: Span) -> Result<Value> {
@@ -228,13 +296,11 @@ impl Interpreter {
 
     fn not_convertible<R>(&mut self, value: &Value, to: &str, span: Span) -> Result<R> {
         match value {
-            Value::Expr(_) => Err(Box::new(
-                crate::diagnostic::Diagnostic::new(
-                    span,
-                    format!("{to}() needs a value that is known at compile time"),
-                )
-                .help(format!("to convert at run time, use T.{to}32(…)")),
-            )),
+            Value::Expr(_) => {
+                let message = format!("{to}() needs a value that is known at compile time");
+                let raised = self.raise("TypeError", span, message);
+                raised.map_err(|d| Box::new(d.help(format!("to convert at run time, use T.{to}32(…)"))))
+            }
             Value::Unavailable(why) => self.unavailable(why, span),
             _ => self.raise(
                 "TypeError",
@@ -302,41 +368,28 @@ impl Interpreter {
             }
             Value::None => Ok(matches!(value, Value::None)),
             // The classes of the language are its constructors.
-            Value::Builtin(f) => Ok(match f.name.rsplit('.').next().unwrap_or("") {
-                "Buffer" => matches!(value, Value::Buffer(_)),
-                "BufferRegion" => matches!(value, Value::Region(_)),
-                "PrimFunc" => matches!(value, Value::Kernel(_)),
-                "Var" => value.as_expr().is_some_and(|e| e.as_var().is_some()),
-                "Expr" | "PrimExpr" => matches!(value, Value::Expr(_)),
-                "BufferLoad" => value
-                    .as_expr()
-                    .is_some_and(|e| matches!(e.kind, ExprKind::BufferLoad { .. })),
-                "IntImm" => value.as_expr().is_some_and(|e| e.as_int().is_some()),
-                "FloatImm" => value.as_expr().is_some_and(|e| e.as_float().is_some()),
-                "TileLayout" | "Layout" => matches!(value, Value::Layout(_)),
-                name => super::nodes::is_statement(value, name).unwrap_or(false),
-            }),
-            Value::Object(o) => match (o.type_name(), value) {
-                ("buffer constructor" | "Buffer", Value::Buffer(_)) => Ok(true),
-                _ => Ok(false),
+            Value::Builtin(f) => match is_of_class(value, &f.name) {
+                Some(is) => Ok(is),
+                None => self.raise(
+                    "TypeError",
+                    span,
+                    format!("isinstance() does not know the class \"{}\"", f.name),
+                ),
             },
+            Value::Object(o) => {
+                let name = match o.type_name() {
+                    "buffer constructor" => "Buffer",
+                    name => name.strip_prefix("class ").unwrap_or(name),
+                };
+                Ok(is_of_class(value, name).unwrap_or(false))
+            }
             Value::DType(d) => Ok(value.as_expr().is_some_and(|e| e.dtype == *d)),
             // Host names (`torch.Tensor`) are no types here.
             Value::Unavailable(why) if why.contains("\"tvm") => {
-                let last = why
-                    .split('"')
-                    .nth(1)
-                    .and_then(|p| p.rsplit('.').next())
-                    .unwrap_or("");
-                Ok(match last {
-                    "Buffer" => matches!(value, Value::Buffer(_)),
-                    "BufferRegion" => matches!(value, Value::Region(_)),
-                    "PrimFunc" => matches!(value, Value::Kernel(_)),
-                    "PrimExpr" | "Expr" => matches!(value, Value::Expr(_)),
-                    "Var" => value.as_expr().is_some_and(|e| e.as_var().is_some()),
-                    "IntImm" => value.as_expr().is_some_and(|e| e.as_int().is_some()),
-                    _ => return self.unavailable(why, span),
-                })
+                match is_of_class(value, why.split('"').nth(1).unwrap_or("")) {
+                    Some(is) => Ok(is),
+                    None => self.unavailable(why, span),
+                }
             }
             Value::Unavailable(_) => Ok(false),
             other => error(

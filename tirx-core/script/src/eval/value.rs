@@ -188,6 +188,28 @@ pub struct Function {
     pub mode: FunctionMode,
     /// The class it was defined in, for `super()`.
     pub class: RefCell<Option<Rc<Class>>>,
+    /// What has been assigned to its attributes: `f.__annotations__ = {…}`.
+    pub attributes: RefCell<Vec<(Rc<str>, Value)>>,
+}
+
+impl Function {
+    /// An attribute that has been assigned.
+    pub fn attribute(&self, name: &str) -> Option<Value> {
+        let attributes = self.attributes.borrow();
+        attributes
+            .iter()
+            .find(|(n, _)| **n == *name)
+            .map(|(_, value)| value.clone())
+    }
+
+    /// `function.name = value`.
+    pub fn set_attribute(&self, name: &str, value: Value) {
+        let mut attributes = self.attributes.borrow_mut();
+        match attributes.iter_mut().find(|(n, _)| **n == *name) {
+            Some((_, old)) => *old = value,
+            None => attributes.push((name.into(), value)),
+        }
+    }
 }
 
 /// How the body of a function runs.

@@ -65,6 +65,11 @@ pub(super) static FUNCTIONS: &[Function] = &[
     function("T.While", const { &[required("condition")] }, |_, c| {
         Ok(frame(Frame::While(condition(c)?)))
     }),
+    function("T.Return", const { &[required("value")] }, |i, c| {
+        let value = c.argument("value")?;
+        i.emit_return(Some(value), c.span)?;
+        Ok(Value::None)
+    }),
     function("T.Break", &[], |i, c| jump(i, c, Op::BreakLoop)),
     function("T.Continue", &[], |i, c| jump(i, c, Op::ContinueLoop)),
 ];

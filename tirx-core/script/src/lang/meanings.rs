@@ -81,6 +81,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ("RShift", "The value shifted to the right, as a node."),
     ("Ramp", "A vector that starts at `base` and steps by `stride`."),
     (
+        "Return",
+        "Ends the function, on the device the thread: the frame form of `return`.",
+    ),
+    (
         "S",
         "Iterators of a layout, extents and strides: `S[(8, 4) : (4, 1)]`.",
     ),

@@ -299,13 +299,37 @@ pub(super) fn dtype(d: DType, name: &str, span: Span) -> Result<Value> {
         "dtype" => Value::DType(d),
         "itemsize" => Value::Int(d.bytes() as i128),
         "name" => Value::str(d.to_string()),
-        _ => {
-            return no_attribute(
-                &format!("dtype {d}"),
-                name,
-                ["bits", "lanes", "dtype", "itemsize"],
+        "is_integer" => Value::Bool(d.is_integer()),
+        "is_float" => Value::Bool(d.is_floating()),
+        "is_bool" => Value::Bool(d.is_bool()),
+        "is_handle" => Value::Bool(d.is_handle() || d.is_void()),
+        "with_lanes" => Value::builtin("DataType.with_lanes", move |_, args, span| {
+            let call = Call::new(
+                "DataType.with_lanes",
+                const { &[required("lanes")] },
+                false,
+                args,
                 span,
-            );
+            )?;
+            match u16::try_from(call.int("lanes")?) {
+                Ok(lanes) if lanes > 0 => Ok(Value::DType(d.with_lanes(lanes))),
+                _ => call.expected("lanes", "a number of lanes"),
+            }
+        }),
+        _ => {
+            const KNOWN: [&str; 10] = [
+                "bits",
+                "lanes",
+                "dtype",
+                "itemsize",
+                "name",
+                "is_integer",
+                "is_float",
+                "is_bool",
+                "is_handle",
+                "with_lanes",
+            ];
+            return no_attribute(&format!("dtype {d}"), name, KNOWN, span);
         }
     })
 }

@@ -21,6 +21,8 @@ impl Object for TypeValue {
 
     fn attribute(&self, _interp: &mut Interpreter, name: &str, _span: Span) -> Result<Option<Value>> {
         Ok(match (name, &self.0) {
+            // TVM's dtypes are texts; what an expression without a value has is the empty one.
+            ("dtype", Type::Prim(dtype)) if dtype.is_void() => Some(Value::str("")),
             ("dtype", ty) => Some(Value::DType(ty.dtype())),
             ("storage_scope", Type::Pointer { scope, .. }) => Some(Value::str(&**scope)),
             ("element_type", Type::Pointer { element, .. }) => Some(Value::DType(*element)),
@@ -83,6 +85,15 @@ pub(super) fn as_type(object: &dyn Object) -> Option<Type> {
     match object.downcast_ref::<BufferType>() {
         Some(BufferType(buffer)) => Some(Type::Prim(buffer.dtype)),
         None => object.downcast_ref::<TypeValue>().map(|t| t.0.clone()),
+    }
+}
+
+/// The type that a value is: `x.ty`, or what `PrimType` and `PointerType` give, which are dtypes here.
+pub(crate) fn type_of_value(value: &Value) -> Option<Type> {
+    match value {
+        Value::DType(dtype) => Some(Type::Prim(*dtype)),
+        Value::Object(object) => object.as_any().downcast_ref::<TypeValue>().map(|t| t.0.clone()),
+        _ => None,
     }
 }
 

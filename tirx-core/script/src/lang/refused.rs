@@ -108,7 +108,6 @@ const ROWS: &[Row] = &[
             "T.builder",
             "T.parser",
             "T.frame",
-            "T.Return",
             "T.func_ret",
             "T.arg",
         ],

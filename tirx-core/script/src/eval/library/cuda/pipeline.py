@@ -124,11 +124,29 @@ class TMABar(MBarrier):
             T.ptx.mbarrier.arrive.expect_tx(bar, tx_count, remote=remote, pred=True if pred is None else pred)
 
 
+def _is_several_blocks(cta_mask):
+    """Whether a commit names the blocks that it arrives at: a mask of at most one needs no operand."""
+    if isinstance(cta_mask, T.IntImm):
+        cta_mask = cta_mask.value
+    return cta_mask is not None and not (isinstance(cta_mask, int) and bin(cta_mask).count("1") <= 1)
+
+
 class TCGen05Bar(MBarrier):
-    """Mbarriers that `tcgen05.commit` arrives at. One thread calls `arrive`."""
+    """Mbarriers that `tcgen05.commit` arrives at. One thread calls `arrive`, or a warp by `pred`, which holds in one."""
+
+    def arrive(self, stage, cta_group=1, cta_mask=None, pred=None):
+        if pred is None:
+            self._emit_commit(stage, cta_group, cta_mask)
+            return
+        commit = f"tcgen05.commit.cta_group::{cta_group}.mbarrier::arrive::one.shared::cluster"
+        bar = self.buf.ptr_to([stage])
+        if _is_several_blocks(cta_mask):
+            T.ptx[f"{commit}.multicast::cluster.b64"](bar, T.cast(cta_mask, "uint16"), pred=pred)
+        else:
+            T.ptx[f"{commit}.b64"](bar, pred=pred)
 
     @T.inline
-    def arrive(self, stage, cta_group=1, cta_mask=None):
+    def _emit_commit(self, stage, cta_group, cta_mask):
         if cta_group == 1 and cta_mask is None:
             T.ptx.tcgen05.commit(self.buf.ptr_to([stage]))
         else:

@@ -16,6 +16,11 @@ class IRBuilder:
     def get(self):
         return _ir._finished()
 
+    @property
+    def frames(self):
+        """The regions that are open, outermost first."""
+        return _ir._frames()
+
     @staticmethod
     def current():
         return IRBuilder()
