@@ -19,11 +19,11 @@ def case(name):
 class Case:
     """A module, its configuration, its arguments, and what its outputs must be: `(expected, relative, absolute)`. A NaN
     stands for an element that is not compared. A tensor map is an array, or the name of a tensor of the kernel, with options of
-    `--tensor-map`."""
+    `--tensor-map`. `options` are further ones of the command."""
 
-    def __init__(self, module, values, arguments, outputs, bits=(), maps=None, entry="get_kernel"):
+    def __init__(self, module, values, arguments, outputs, bits=(), maps=None, entry="get_kernel", options=()):
         self.module, self.values, self.arguments, self.outputs = module, values, arguments, outputs
-        self.maps, self.entry = maps or {}, entry
+        self.maps, self.entry, self.options = maps or {}, entry, options
         self.bits = bits  # outputs that are bits of bfloat16, compared as numbers
 
 

@@ -27,6 +27,7 @@ import numpy as np
 
 import public_cases_of_maps  # registers its cases
 from public_cases import CASES, wide_bfloat16
+from public_cases_of_kern import for_kern
 
 LIMIT = 3600  # seconds of a run
 
@@ -140,7 +141,7 @@ def run_once(checkout, tirx, this, folder, options):
             command += ["--arg", f"{name}={folder / name}.npy"]
         command += ["--out", f"{name}={folder / name}.out.npy"]
     try:
-        done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=LIMIT)
+        done = subprocess.run([*command, *this.options, *options], capture_output=True, text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
         return "not ended", f"after {LIMIT} s"
     if done.returncode != 0:
@@ -193,6 +194,8 @@ def cases(checkout, tirx, wanted):
         this = make()
         if file_of(checkout, this.module) is None:
             continue
+        if (checkout / "tirx_kernels" / "kern").exists():
+            this = for_kern(this)
         with tempfile.TemporaryDirectory() as folder:
             yield this.module, name, *run(checkout, tirx, this, Path(folder)), time.time() - start
 
