@@ -98,8 +98,7 @@ impl Analyzer {
                             let (x, y) = (sum.into_expr(self), other.into_expr(self));
                             return Canon::Expr(fold::binary(*op, x, y));
                         }
-                        let mut sum = self.as_atom_near_the_edge(sum, &other);
-                        let other = self.as_atom_near_the_edge(other, &sum);
+                        let (mut sum, other) = self.as_atoms_near_the_edge(sum, other);
                         sum.single = false;
                         sum.add_sum(other, by);
                         Canon::Sum(sum)
@@ -299,7 +298,7 @@ impl Analyzer {
             quotient.divide_exactly(c);
             return Canon::Sum(quotient);
         }
-        if self.part_leaves(&sum, &rest) {
+        if self.part_leaves(&sum, &rest) || self.takes_away_near_the_edge(&sum, &rest) {
             let whole = Term::atom(sum.into_expr(self));
             return Canon::Sum(Sum::of_term(self.divide_term(whole, c, truncates)));
         }
@@ -340,17 +339,23 @@ impl Analyzer {
             }
         }
         if !vanishes {
-            let rest = Canon::Expr(rest.into_expr(self));
-            let rest = match rest {
-                // A single term must stay a term of a sum.
-                Canon::Expr(e) => Canon::Sum(sum_of(&e)),
-                other => other,
-            };
-            let term = self.divide_term(rest.into_term(self), c, truncates);
+            let term = self.divide_term(self.as_one_term(rest), c, truncates);
             quotient.add_term(term, 1);
         }
         quotient.single = false;
         Canon::Sum(quotient)
+    }
+
+    /// A sum as one term: itself if it is one as soon as it is written, or else all of it as an index.
+    fn as_one_term(&self, sum: Sum) -> Term {
+        if let Some(term) = sum.as_term() {
+            return term.clone();
+        }
+        let expr = sum.into_expr(self);
+        match sum_of(&expr).as_term() {
+            Some(term) => term.clone(),
+            None => Term::atom(expr),
+        }
     }
 
     /// `term // c`.
@@ -436,7 +441,7 @@ impl Analyzer {
         if bound.min >= 0 && bound.max < c {
             return Canon::Sum(rest);
         }
-        if self.part_leaves(&sum, &rest) {
+        if self.part_leaves(&sum, &rest) || self.takes_away_near_the_edge(&sum, &rest) {
             return self.remainder_of_term(Term::atom(sum.into_expr(self)), c, truncates);
         }
         if whole.min >= 0 && whole.max < c {
@@ -446,17 +451,12 @@ impl Analyzer {
         let base = fold::floor_mod(rest.base, c);
         if !truncates || bound.min - rest.base + base >= 0 && bound.min >= 0 {
             let moved = rest.clone().plus(base - rest.base);
-            if self.sum_stays_within(&moved) || !self.sum_stays_within(&rest) {
+            let stays = self.sum_stays_within(&moved) || !self.sum_stays_within(&rest);
+            if stays && !self.takes_away_near_the_edge(&sum, &moved) {
                 rest = moved;
             }
         }
-        let term = match rest.as_term() {
-            Some(term) => term.clone(),
-            None => match sum_of(&rest.clone().into_expr(self)).as_term() {
-                Some(term) => term.clone(),
-                None => Term::atom(rest.into_expr(self)),
-            },
-        };
+        let term = self.as_one_term(rest);
         self.remainder_of_term(term, c, truncates)
     }
 

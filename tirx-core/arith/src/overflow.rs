@@ -70,12 +70,15 @@ impl Analyzer {
         }
         match found.operands().all(|e| self.is_known(e)) {
             true => self.bound_within(pattern, found, range).is_none(),
-            false => !self.takes_apart_at_the_edge(pattern, found, range),
+            false => {
+                let at_the_edge = found.operands().any(|e| self.is_at_the_edge(e, range));
+                !at_the_edge && !self.takes_apart_at_the_edge(pattern, found, range)
+            }
         }
     }
 
     /// Whether an operand of the pattern is a sum with a summand near the end of the dtype: a constant in a sum that stays
-    /// within, or another value of which this is known. See [`Analyzer::as_atom_near_the_edge`].
+    /// within, or another value of which this is known. See [`Analyzer::as_atoms_near_the_edge`].
     fn takes_apart_at_the_edge(&self, pattern: &Pattern, found: &Match<'_>, range: ConstIntBound) -> bool {
         let Pattern::Binary(BinOp::Add | BinOp::Sub, a, b) = pattern else {
             return false;
@@ -101,6 +104,21 @@ impl Analyzer {
         (bound.max > range.max / 2 + 1 || bound.min < range.min / 2)
             && expr.as_int().is_none()
             && self.is_known(expr)
+    }
+
+    /// Whether a value is on one side of zero and may be near the end of the dtype, as `n & 2147483647`, or is a sum of
+    /// such a value: what is added to it must stay as the kernel adds it.
+    fn is_at_the_edge(&self, expr: &Expr, range: ConstIntBound) -> bool {
+        let one_sign = |bound: ConstIntBound| bound.min >= 0 || bound.max <= 0;
+        if self.reaches_the_edge(expr, range) && one_sign(self.const_int_bound(expr)) {
+            return true;
+        }
+        match &expr.kind {
+            ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b) => {
+                self.is_at_the_edge(a, range) || self.is_at_the_edge(b, range)
+            }
+            _ => false,
+        }
     }
 
     /// The bound of what a pattern matched; `None` if something on the way to it may leave `range`.
@@ -160,26 +178,66 @@ impl Analyzer {
         within(x) && within(y) && within(x.add(y.mul(ConstIntBound::exactly(by))))
     }
 
-    /// The sum as one term if one of its summands must not be added to anything else first: `2147483647 - max(m, 0)` is
-    /// never negative, while `n + 2147483647` leaves the dtype for every positive `n`; and `m - (n | 2147483647)` says
-    /// more of `m` than the bounds do. Only where nothing is known of `other`; what is known is ordered by
+    /// The operands of an addition, each as one term if its summands must not be added to those of the other one by one:
+    /// `2147483647 - max(m, 0)` is never negative, while `n + 2147483647` leaves the dtype for every positive `n`;
+    /// `m - (n | 2147483647)` says more of `m` than the bounds do; and `n - 1349337883` may be added to `x | 2147483646`
+    /// where `n` may not. Only where nothing is known of their sum; what is known is ordered by
     /// [`Analyzer::written_within`].
-    pub(super) fn as_atom_near_the_edge(&self, sum: Sum, other: &Sum) -> Sum {
+    pub(super) fn as_atoms_near_the_edge(&self, sum: Sum, other: Sum) -> (Sum, Sum) {
         let range = ConstIntBound::of_dtype(sum.dtype);
         if sum.terms.is_empty() || other.terms.is_empty() {
-            return sum;
+            return (sum, other);
         }
-        let constant = || is_near_the_edge(sum.base, range) && self.sum_stays_within(&sum);
-        let reaches = |t: &Term| t.is_atom() && self.reaches_the_edge(&t.index, range);
-        let summands = sum.len() + usize::from(sum.base != 0);
-        if !(constant() || summands > 1 && sum.terms.iter().any(reaches)) {
-            return sum;
+        let several = |s: &Sum| s.len() + usize::from(s.base != 0) > 1;
+        let at_the_edge = |s: &Sum| match several(s) {
+            true => {
+                let mut atoms = s.terms.iter().filter(|t| t.is_atom());
+                atoms.any(|t| self.reaches_the_edge(&t.index, range))
+                    || is_near_the_edge(s.base, range) && self.sum_stays_within(s)
+            }
+            false => s
+                .terms
+                .iter()
+                .any(|t| t.is_atom() && self.is_at_the_edge(&t.index, range)),
+        };
+        let edges = [at_the_edge(&sum), at_the_edge(&other)];
+        if edges == [false, false] || !(several(&sum) || several(&other)) {
+            return (sum, other);
         }
-        let total = self.bound_of_sum(&sum).add(self.bound_of_sum(other));
-        match total.is_within(range) {
-            true => sum,
-            false => Sum::of_term(Term::atom(sum.into_expr(self))),
+        let total = self.bound_of_sum(&sum).add(self.bound_of_sum(&other));
+        if total.is_within(range) {
+            return (sum, other);
         }
+        let whole = |s: Sum, at_the_edge: bool| match several(&s) && (at_the_edge || !self.has_one_sign(&s)) {
+            true => Sum::of_term(Term::atom(s.into_expr(self))),
+            false => s,
+        };
+        (whole(sum, edges[0]), whole(other, edges[1]))
+    }
+
+    /// Whether no summand is negative, or none positive: a partial sum is between zero and the whole one.
+    fn has_one_sign(&self, sum: &Sum) -> bool {
+        let bounds = || sum.terms.iter().map(|t| t.bound(self));
+        sum.base >= 0 && bounds().all(|b| b.min >= 0) || sum.base <= 0 && bounds().all(|b| b.max <= 0)
+    }
+
+    /// Whether a part of a sum may leave the dtype where the sum does not, because the summands that are taken away keep
+    /// it within: `(n & 2147483647) + m - 1349337883` without the constant. Only where a summand is near the end of the
+    /// dtype; to other sums of which nothing is known this may be done.
+    pub(super) fn takes_away_near_the_edge(&self, whole: &Sum, part: &Sum) -> bool {
+        let range = ConstIntBound::of_dtype(whole.dtype);
+        let at_the_edge = |t: &Term| t.is_atom() && self.is_at_the_edge(&t.index, range);
+        if part.len() + usize::from(part.base != 0) < 2 || !part.terms.iter().any(at_the_edge) {
+            return false;
+        }
+        let taken = whole.minus(part);
+        if taken.terms.is_empty() && taken.base == 0 {
+            return false;
+        }
+        let (taken, left) = (self.bound_of_sum(&taken), self.bound_of_sum(part));
+        let below_the_whole = taken.min >= 0 && left.min >= range.min;
+        let above_the_whole = taken.max <= 0 && left.max <= range.max;
+        !(below_the_whole || above_the_whole)
     }
 
     /// Whether the product of two expressions stays within the dtype, but may leave it when it is written as a product
@@ -372,6 +430,45 @@ mod tests {
         );
         // Close to zero they go last.
         assert_eq!(simplified(|[n, _, _, z]| n + (Expr::int32(7) - z)), "n + 7 - z");
+    }
+
+    #[test]
+    fn a_sum_beside_one_at_the_edge_is_not_taken_apart() {
+        let most = || Expr::int32(i32::MAX);
+        let large = || Expr::int32(1_349_337_883);
+        // `n - 1349337883` may be added to what is close to 2147483647, and `n` alone may not.
+        assert_eq!(
+            simplified(|[n, _, _, z]| remainder((most() - z) + (n - large()), 2)),
+            "(2147483647 - z + (n - 1349337883)) % 2"
+        );
+        assert_eq!(
+            simplified(|[n, _, _, z]| (most() - z) + (n - large()) + Expr::int32(1)),
+            "2147483647 - z + (n - 1349337883) + 1"
+        );
+        // A part whose summands have one sign adds up in any order.
+        assert_eq!(
+            simplified(|[n, _, _, z]| {
+                let masked = Expr::call(Op::BitwiseAnd, DType::INT32, vec![n, most()]);
+                remainder(masked + (z.clone() * Expr::int32(0) + z * Expr::int32(1)), 4)
+            }),
+            "(T.bitwise_and(n, 2147483647) + z) % 4"
+        );
+    }
+
+    #[test]
+    fn constants_beside_a_sum_at_the_edge_are_not_taken_away() {
+        let most = || Expr::int32(i32::MAX);
+        for large in [1_349_337_883, 1_349_337_884] {
+            let sum = |[n, _, _, z]: [Expr; 4]| (most() - z) + n - Expr::int32(large);
+            assert_eq!(
+                simplified(|vars| remainder(sum(vars), 2)),
+                format!("(2147483647 - z + n - {large}) % 2")
+            );
+            assert_eq!(
+                simplified(|vars| Expr::binary(BinOp::FloorDiv, sum(vars), Expr::int32(2))),
+                format!("(2147483647 - z + n - {large}) // 2")
+            );
+        }
     }
 
     #[test]
