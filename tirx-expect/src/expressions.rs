@@ -67,6 +67,23 @@ pub fn read_with(name: &str, text: &str, imports: &dyn Imports) -> Result<Vec<Ru
     if described.is_empty() {
         return Ok(Vec::new());
     }
+    // Together the file is loaded once; but the steps of an evaluation are limited.
+    evaluate(name, text, imports, &described).or_else(|_| {
+        let mut runs = Vec::with_capacity(described.len());
+        for run in described.chunks(1) {
+            runs.extend(evaluate(name, text, imports, run)?);
+        }
+        Ok(runs)
+    })
+}
+
+/// Evaluates runs in one program, the file with a function for each.
+fn evaluate(
+    name: &str,
+    text: &str,
+    imports: &dyn Imports,
+    described: &[Described<'_>],
+) -> Result<Vec<Run>, String> {
     let mut program = format!("{text}\n\n");
     let mut calls = Vec::new();
     for (number, run) in described.iter().enumerate() {
@@ -84,7 +101,7 @@ pub fn read_with(name: &str, text: &str, imports: &dyn Imports) -> Result<Vec<Ru
         Some(ConstValue::Str(text)) => runs::read(&text)?,
         other => return Err(format!("the runs are no text: {other:?}")),
     };
-    for (number, (run, described)) in runs.iter_mut().zip(&described).enumerate() {
+    for (number, (run, described)) in runs.iter_mut().zip(described).enumerate() {
         run.line = described.line;
         run.archs = described.archs.iter().map(ToString::to_string).collect();
         for (at, (name, value)) in described.values.iter().enumerate() {
@@ -354,6 +371,17 @@ mod tests {
         let mut expected = runs::read("kernel k\nA int32[2x2] 2 2 3 3 -> 0 0 0 0\n").unwrap();
         (expected[0].line, expected[0].values) = (1, runs[0].values.clone());
         assert_eq!(format!("{runs:?}"), format!("{expected:?}"));
+    }
+
+    /// The steps of an evaluation are for each run.
+    #[test]
+    fn large_runs_are_evaluated_one_by_one() {
+        // Many steps that take little time.
+        let large =
+            |name: &str| format!("# sim: {name}\n#   A: int8[16] = len(\"a\" * 4000000) % 3\n#   s = 1\n");
+        let text: String = ["a", "b", "c", "d"].map(large).concat();
+        let runs = read("k.py", &text).unwrap();
+        assert_eq!(runs.iter().map(|run| run.line).collect::<Vec<_>>(), [1, 4, 7, 10]);
     }
 
     #[test]

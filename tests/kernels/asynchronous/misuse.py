@@ -633,3 +633,26 @@ def columns_freed_for_a_pair(B: T.Buffer((32,), "uint32")):
     T.ptx.tcgen05.alloc(T.address_of(slot[0]), n_cols=32, cta_group=1)
     B[tx] = slot[0]
     T.ptx.tcgen05.dealloc(slot[0], n_cols=32, cta_group=2)
+
+
+# The first phase of an mbarrier has parity 0: parity 1 is that of a phase which counts as completed.
+# sim: parity_before_the_first
+#   A: float32[32] = i
+#   B: float32[32] = 0
+#   fault: where this thread has waited for parity 1 last, which needs no phase to complete: the first phase of an mbarrier has parity 0
+#   seeds: 8
+@T.prim_func
+def parity_before_the_first(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((32,), "float32", align=128)
+    bar = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(bar.ptr_to([0]), 1)
+        T.ptx.fence.mbarrier_init()
+        T.ptx.mbarrier.arrive.expect_tx(bar.ptr_to([0]), 128)
+        T.ptx.cp_async_bulk_g2s_cta(S.ptr_to([0]), A.ptr_to([0]), 128, bar.ptr_to([0]))
+    T.cuda.cta_sync()
+    T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 1)
+    B[tx] = S[tx]

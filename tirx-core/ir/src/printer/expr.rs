@@ -339,6 +339,18 @@ impl Printer {
             self.instruction(out, &call);
             return;
         }
+        if op == Op::AddressOf
+            && let Some(ExprKind::BufferLoad { buffer, indices, .. }) =
+                args.get(at!(AddressOf.obj)).map(|e| &e.kind)
+            && is_behind(buffer, indices)
+        {
+            // What is behind the end has an address, and no value.
+            let name = self.buffer_text(buffer).0;
+            out.push_str(&format!("{name}.ptr_to(["));
+            self.list(out, &indices.iter().collect::<Vec<_>>());
+            out.push_str("])");
+            return;
+        }
         if call_folds(op, args) {
             out.push_str(&format!("T.call_intrin(\"{dtype}\", \"{}\", ", op.name()));
             self.list(out, &args.iter().collect::<Vec<_>>());
@@ -518,4 +530,11 @@ pub(super) fn end(base: &Expr, length: &Expr) -> Expr {
         (Some(0), _) => length.clone(),
         _ => Expr::binary(BinOp::Add, base.clone(), length.clone()),
     }
+}
+
+/// Whether an element is behind the last of its buffer's first dimension, in which only the address of one may be asked.
+fn is_behind(buffer: &Buffer, indices: &[Expr]) -> bool {
+    let ends = indices.first().zip(buffer.shape.first());
+    let ends = ends.and_then(|(index, extent)| index.as_int().zip(extent.as_int()));
+    buffer.layout.is_some() && ends.is_some_and(|(index, extent)| index >= extent)
 }

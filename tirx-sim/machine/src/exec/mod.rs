@@ -153,6 +153,26 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// Bytes that are in no allocation, by the tensor parameter that they are next to, if they are near one.
+    fn beside_a_tensor(&self, address: u64, bytes: u64) -> Option<String> {
+        const NEAR: u64 = 1 << 20;
+        let tensors = self.params.iter().zip(&self.code.params);
+        let near = tensors.filter_map(|(tensor, (name, _))| {
+            let (storage, _) = tensor.as_ref()?;
+            let end = storage.address + storage.bytes as u64;
+            let before = storage.address.saturating_sub(address);
+            let distance = before.max(address.saturating_sub(end));
+            (distance < NEAR).then_some((distance, storage, name))
+        });
+        let (_, storage, name) = near.min_by_key(|(distance, ..)| *distance)?;
+        let first = address.wrapping_sub(storage.address) as i64;
+        let (last, name) = (first + bytes as i64, name.strip_suffix("_ptr").unwrap_or(name));
+        Some(format!(
+            "bytes {first} to {last} of `{name}`, whose allocation has {}",
+            storage.bytes
+        ))
+    }
+
     /// Most blocks that the largest GPU holds at a time: a block that waits for one that has not started waits for one of
     /// these to end.
     pub(crate) fn most_resident(&self) -> u64 {

@@ -108,7 +108,16 @@ impl Machine<'_, '_> {
                         let found = self.ctx.memory.find(address);
                         match found.filter(inside) {
                             Some(storage) => storage,
-                            None => return Err(wild(access, lane, verb, address)),
+                            None => {
+                                let place = self.ctx.beside_a_tensor(address, (total as u64).div_ceil(8));
+                                return Err(match place.filter(|_| address >= NULL_PAGE) {
+                                    Some(place) => {
+                                        let message = format!("{verb} through `{}` {place}", access.name);
+                                        Trap::new(FaultKind::OutOfBounds, lane, message)
+                                    }
+                                    None => wild(access, lane, verb, address),
+                                });
+                            }
                         }
                     }
                 };
@@ -356,9 +365,12 @@ fn span(name: &str, first: i64, end: i64) -> String {
     }
 }
 
+/// Addresses below are null pointers and elements of these.
+const NULL_PAGE: u64 = 4096;
+
 fn wild(access: &Access, lane: u32, verb: &str, address: u64) -> Box<Trap> {
     let name = &access.name;
-    if address < 4096 {
+    if address < NULL_PAGE {
         let message = format!("{verb} through `{name}`, which is null");
         return Trap::new(FaultKind::NullPointer, lane, message);
     }

@@ -356,6 +356,11 @@ impl Machine<'_, '_> {
                 ": it completes at {name}, for which this thread has waited by a relaxed wait, which orders nothing: a wait that \
                  acquires, or a fence behind it, is missing"
             ),
+            // The wait was for the phase before the first.
+            Some((parity, u64::MAX, false)) => format!(
+                ": it completes at {name}, where this thread has waited for parity {parity} last, which needs no phase to \
+                 complete: the first phase of an mbarrier has parity 0"
+            ),
             Some((parity, phase, false)) => format!(
                 ": it completes at {name}, where this thread has waited for parity {parity} last, which phase {phase} had \
                  completed before"

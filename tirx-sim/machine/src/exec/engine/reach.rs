@@ -337,10 +337,13 @@ impl Reach<'_, '_> {
             byte + how.len() <= s.bytes
         });
         let Some(storage) = inside else {
-            let message = format!(
-                "{name} {verb} {} bytes at {address:#x}, which are in no living allocation",
-                how.len()
-            );
+            let message = match self.ctx.beside_a_tensor(address, how.len() as u64) {
+                Some(place) => format!("{name} {verb} {place}"),
+                None => format!(
+                    "{name} {verb} {} bytes at {address:#x}, which are in no living allocation",
+                    how.len()
+                ),
+            };
             return Err(self.trap(FaultKind::OutOfBounds, message));
         };
         let at = (address - storage.address) as usize * 8;
