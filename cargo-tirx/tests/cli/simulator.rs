@@ -335,7 +335,7 @@ fn a_launch_goes_on_where_loads_of_tensor_memory_are_not_waited_for() {
         let after = format!("--continue-after={after}");
         folder.run(&["sim", "loads.py", "--arch", "sm_100a", "--out", "A=a.npy", &after])
     };
-    let unwaited = "the warp ends before a tcgen05.ld is waited for: tcgen05.wait::ld is missing";
+    let unwaited = "the warp ends before this tcgen05.ld is waited for: tcgen05.wait::ld is missing";
     fails(&run("freed-columns"), 1, &["error: ", unwaited]);
     let outcome = run("freed-columns,unwaited-loads");
     assert_eq!(outcome.code, Some(0), "{}", outcome.err);

@@ -429,7 +429,7 @@ def tensor_memory_of_another_warp_without_a_barrier(B: T.Buffer((160,), "uint32"
 
 # sim: tensor_memory_load_without_a_wait
 #   B: uint32[32] = 0
-#   fault: the warp ends before a tcgen05.ld is waited for: tcgen05.wait::ld is missing
+#   fault: the warp ends before this tcgen05.ld is waited for: tcgen05.wait::ld is missing
 @T.prim_func
 def tensor_memory_load_without_a_wait(B: T.Buffer((32,), "uint32")):
     T.device_entry()
@@ -444,6 +444,12 @@ def tensor_memory_load_without_a_wait(B: T.Buffer((32,), "uint32")):
     T.ptx.tcgen05.ld(slot[0], r[0], shape="32x32b", num=1)
     B[tx] = r[0]
     T.ptx.tcgen05.dealloc(slot[0], n_cols=32, cta_group=1)
+
+# The report is at the store, which nothing waits for.
+# variant: tensor_memory_store_without_a_wait of tensor_memory_load_without_a_wait
+#   without: "T.ptx.tcgen05.wait.st()"
+#   without: "T.ptx.tcgen05.ld("
+#   fault: |     T.ptx.tcgen05.st(slot[0], r[0], shape="32x32b", num=1)
 
 
 # The array was empty before: the fault is the missing wait, not a missing write.

@@ -196,6 +196,8 @@ pub(crate) struct Trap {
     pub(crate) kind: FaultKind,
     pub(crate) lane: u32,
     pub(crate) message: String,
+    /// The instruction to blame, where it is not the one that runs.
+    pub(crate) blamed: Option<usize>,
     /// Other instructions involved.
     pub(crate) notes: Vec<(String, usize)>,
 }
@@ -206,8 +208,15 @@ impl Trap {
             kind,
             lane,
             message: message.into(),
+            blamed: None,
             notes: Vec::new(),
         })
+    }
+
+    /// The same, of an instruction that has run before.
+    fn blames(mut self: Box<Trap>, pc: usize) -> Box<Trap> {
+        self.blamed = Some(pc);
+        self
     }
 }
 
@@ -412,7 +421,7 @@ fn report(ctx: &Context<'_>, shared: &Shared, warp: usize, pc: usize, trap: Trap
         kind: trap.kind,
         message: trap.message,
         kernel: ctx.code.name.clone(),
-        location: ctx.code.location(pc),
+        location: ctx.code.location(trap.blamed.unwrap_or(pc)),
         block: shared.index,
         thread: thread_of(ctx, linear),
         notes: trap

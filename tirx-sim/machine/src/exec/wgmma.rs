@@ -237,27 +237,23 @@ impl Machine<'_, '_> {
             return Ok(());
         }
         let lane = mask.trailing_zeros() & 31;
-        if !self.warp.stored.is_empty() {
-            let message = "the warp ends before a tcgen05.st is waited for: tcgen05.wait::st is missing";
-            return Err(Trap::new(FaultKind::Race, lane, message));
+        if let Some(stored) = self.warp.stored.first() {
+            let message = "the warp ends before this tcgen05.st is waited for: tcgen05.wait::st is missing";
+            return Err(Trap::new(FaultKind::Race, lane, message).blames(stored.pc()));
         }
         let loading = self.warp.loading.first().map(Loading::pc);
         if let Some(pc) = loading.filter(|_| self.shared.order.check) {
-            let message = "the warp ends before a tcgen05.ld is waited for: tcgen05.wait::ld is missing";
-            let mut trap = Trap::new(FaultKind::Race, lane, message);
-            trap.notes.push(("the load is issued here".to_string(), pc));
+            let message = "the warp ends before this tcgen05.ld is waited for: tcgen05.wait::ld is missing";
+            let trap = Trap::new(FaultKind::Race, lane, message).blames(pc);
             self.excuse(pc, Excusable::UnwaitedLoad, trap)?;
         }
         let operations = &self.warp.wgmma;
         let Some(first) = operations.groups.iter().flatten().chain(&operations.open).next() else {
             return Ok(());
         };
-        let message = "the warp ends before a wgmma operation is waited for: wgmma.commit_group and wgmma.wait_group(0) \
+        let message = "the warp ends before this wgmma operation is waited for: wgmma.commit_group and wgmma.wait_group(0) \
                        are missing";
-        let mut trap = Trap::new(FaultKind::Race, mask.trailing_zeros() & 31, message);
-        trap.notes
-            .push(("the operation is issued here".to_string(), first.pc));
-        Err(trap)
+        Err(Trap::new(FaultKind::Race, lane, message).blames(first.pc))
     }
 
     /// Issues an operation.

@@ -48,6 +48,13 @@ pub(super) struct Stored {
     cells: Vec<(Cell, Change)>,
 }
 
+impl Stored {
+    /// The store.
+    pub(super) fn pc(&self) -> usize {
+        self.pc
+    }
+}
+
 /// How a warp accesses tensor memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Touch {
