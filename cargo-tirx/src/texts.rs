@@ -1,5 +1,6 @@
 //! `cargo tirx lower`, `cuda` and `host`: the texts that a kernel becomes.
 
+use std::mem::ManuallyDrop;
 use std::time::Instant;
 
 use tirx_build::compile::cuda_source;
@@ -64,7 +65,8 @@ pub(crate) fn lower(command: &Lower, _: &Output) -> Result<()> {
 }
 
 pub(crate) fn cuda(input: &Input, _: &Output) -> Result<()> {
-    let source = on_one_stack(|| -> Result<_> { Ok(cuda_source(&input.lowered()?)?) })?;
+    // The process ends with this text; taking the module apart before would be for nothing.
+    let source = on_one_stack(|| -> Result<_> { Ok(cuda_source(&ManuallyDrop::new(input.lowered()?))?) })?;
     if source.kernels.is_empty() {
         return Err(user("the module has no device function"));
     }

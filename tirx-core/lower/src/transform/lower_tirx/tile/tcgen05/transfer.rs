@@ -251,12 +251,13 @@ fn cells_of(
     let packed = memory.bits == 16 && halves && columns > 1;
     let (lanes, columns) = (lanes as usize, columns as usize);
     let mut held = vec![-1; lanes * columns];
-    let (bits, per) = (memory.bits as i64, (CELL / memory.bits) as i64);
+    // Elements have 4 to 32 bits, powers of two; there are as many elements as cells of tensor memory, and shifts are cheap.
+    let (bits, per) = (memory.bits.ilog2(), (CELL / memory.bits).ilog2());
     let hold = &mut |element: Element| {
         let [lane, place, thread, register] = element;
         let mut cell = place / CELL as i64;
         // The element's place in its cell must be that in its register.
-        let (mut within, part) = (place % CELL as i64 / bits, register % per);
+        let (mut within, part) = ((place % CELL as i64) >> bits, register & ((1 << per) - 1));
         if packed {
             within = cell % 2;
             cell -= within;
@@ -264,12 +265,12 @@ fn cells_of(
         if within != part || lane < 0 || place < 0 || !(0..WARPGROUP as i64).contains(&thread) {
             return Err("elements that share a register do not share a cell".to_string());
         }
-        let holder = thread * REGISTERS + register / per;
-        let at = lane as usize * columns + cell as usize;
-        if held[at] >= 0 && held[at] != holder {
+        let holder = thread * REGISTERS + (register >> per);
+        let held = &mut held[lane as usize * columns + cell as usize];
+        if *held >= 0 && *held != holder {
             return Err("elements that share a cell do not share a register".to_string());
         }
-        held[at] = holder;
+        *held = holder;
         Ok(())
     };
     let tables = [&memory.lanes, &memory.columns, threads, registers];
@@ -302,7 +303,7 @@ fn parts_of(tables: [&[i128]; 4]) -> Result<Vec<Element>, String> {
     Ok(parts)
 }
 
-/// Visits the elements, the last dimension innermost.
+/// Visits the elements, the last dimension innermost. A build script runs this without optimization, so it is plain.
 fn each_element(
     parts: &[Vec<Element>],
     sum: Element,
@@ -311,13 +312,19 @@ fn each_element(
     let Some((first, rest)) = parts.split_first() else {
         return visit(sum);
     };
-    let mut below = first
-        .iter()
-        .map(|part: &Element| std::array::from_fn(|i| sum[i] + part[i]));
-    match rest.is_empty() {
-        true => below.try_for_each(visit),
-        false => below.try_for_each(|sum| each_element(rest, sum, visit)),
+    for part in first {
+        let below = [
+            sum[0] + part[0],
+            sum[1] + part[1],
+            sum[2] + part[2],
+            sum[3] + part[3],
+        ];
+        match rest.is_empty() {
+            true => visit(below)?,
+            false => each_element(rest, below, visit)?,
+        }
     }
+    Ok(())
 }
 
 impl Cells {
