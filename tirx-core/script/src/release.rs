@@ -288,6 +288,48 @@ mod tests {
         assert_eq!(aligned, old);
     }
 
+    struct Beside(&'static str);
+
+    impl Imports for Beside {
+        fn read(&self, module: &str) -> Option<ModuleText> {
+            (module == "beside").then(|| ModuleText {
+                name: "beside.py".into(),
+                text: format!("from tvm.script import tirx as T\ndef f(A):\n    {}\n", self.0),
+                is_package: false,
+            })
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_valid_in_both_releases_is_of_the_one_that_its_imports_show() {
+        let call = "T.ptx.barrier.cluster.arrive()";
+        let beside = |text: &'static str| {
+            let kernel = format!(
+                "import beside\n@T.prim_func\ndef k(A: T.Buffer((64,), \"uint32\")):\n    T.device_entry()\n    \
+                 cx = T.cta_id_in_cluster([2])\n    bx = T.cta_id([2])\n    tx = T.thread_id([32])\n    {call}\n    A[tx] = T.uint32(1)\n"
+            );
+            let mut sources = SourceMap::new();
+            let shown =
+                |d: crate::diagnostic::Diagnostics, sources: &SourceMap| -> String { d.render(sources) };
+            let file = KernelFile::load(&mut sources, "k.py", &kernel, &Beside(text))
+                .unwrap_or_else(|d| panic!("{}", shown(d, &sources)));
+            let module = file
+                .build(None, &BTreeMap::new())
+                .unwrap_or_else(|d| panic!("{}", shown(d, &sources)));
+            (crate::ir::print(&module), file.lints().len())
+        };
+        let of = |release| printed(call, Some(release)).unwrap();
+        assert_eq!(
+            beside("T.ptx.ld.global_.u32(A[0], A.ptr_to([1]))"),
+            (of(Release::V27), 0)
+        );
+        assert_eq!(
+            beside("T.ptx.mbarrier.init(A.ptr_to([0]), 1)"),
+            (of(Release::V26), 0)
+        );
+        assert_eq!(beside("pass"), (of(Release::V26), 1));
+    }
+
     #[test]
     fn a_call_with_two_meanings_is_reported_where_nothing_says_which_is_meant() {
         let lints = |call: &str, said: Option<Release>| built(call, said).unwrap().1;

@@ -85,9 +85,9 @@ impl Interpreter {
     /// Outside a kernel, or when the kernel grows too large.
     pub fn emit(&mut self, stmt: Stmt) -> Result<()> {
         // A statement of the library has the span of the kernel's call of the library.
-        let span = stmt.span.or(self.library_call);
+        let span = self.kernel_span(stmt.span).or(self.library_call);
         let stmt = match &stmt.kind {
-            _ if stmt.span.is_some() => stmt,
+            _ if stmt.span.is_some() && stmt.span == span => stmt,
             StmtKind::Evaluate(e) => Stmt::new(StmtKind::Evaluate(e.clone().or_at(span)), span),
             kind => Stmt::new(kind.clone(), span),
         };

@@ -16,7 +16,10 @@ impl Interpreter {
     /// `callee(args)`.
     pub fn call_value(&mut self, callee: &Value, args: Args, span: Span) -> Result<Value> {
         match callee {
-            Value::Builtin(f) => (f.clone().call)(self, args, span),
+            Value::Builtin(f) => {
+                let span = self.kernel_span(span);
+                (f.clone().call)(self, args, span)
+            }
             Value::Function(f) => self.call_function(f, args, span),
             Value::Method(m) => {
                 let Method { receiver, function } = &**m;
@@ -27,7 +30,10 @@ impl Interpreter {
                 self.check_unavailable(&args, span)?;
                 lang::call_dtype(self, *d, args, span)
             }
-            Value::Object(o) => o.clone().call(self, args, span),
+            Value::Object(o) => {
+                let span = self.kernel_span(span);
+                o.clone().call(self, args, span)
+            }
             Value::Instance(i) => match self.class_attribute(&i.class, "__call__") {
                 Some(f) => self.call_method(&f, callee, args, span),
                 None => self.raise(
@@ -123,7 +129,7 @@ impl Interpreter {
             blocks: self.blocks.len(),
         };
         let saved_file = std::mem::replace(&mut self.file, code.file);
-        let caller = span.or(self.library_call);
+        let caller = self.outside_of_builder(span).or(self.library_call);
         let saved_call = std::mem::replace(&mut self.library_call, caller);
         let saved_scope = std::mem::replace(&mut self.scope, scope);
         let saved_mode = std::mem::replace(&mut self.mode, mode);

@@ -78,8 +78,10 @@ impl Interpreter {
             | Value::Object(_)
             | Value::Annotation(_)
             | Value::Frame(_) => match expr {
-                // The value of a name was counted when it was created.
+                // The value of a name was counted when it was created, and so was what an object has as an attribute.
                 ast::Expr::Name(_) => {}
+                ast::Expr::Attribute(_)
+                    if matches!(&value, Value::Instance(_) | Value::List(_) | Value::Dict(_)) => {}
                 _ => self.count_object(span)?,
             },
             Value::Iterator(it) if !matches!(expr, ast::Expr::Name(_)) => {

@@ -180,6 +180,8 @@ pub struct Interpreter {
     calls: Vec<CallInfo>,
     /// The call in the user's file that entered the library function that is being evaluated.
     library_call: Span,
+    /// Of the function that Python code builds: the folder of the library that builds it, where that is another one than the kernel's.
+    builder_folder: Option<Rc<str>>,
     loops: Vec<LoopKind>,
     generators: FxHashMap<(FileId, TextRange), generator_steps::Steps>,
     /// Library modules written in Python that have run, by number.
@@ -294,6 +296,7 @@ impl Interpreter {
             language: FxHashMap::default(),
             calls: Vec::new(),
             library_call: Span::NONE,
+            builder_folder: None,
             loops: Vec::new(),
             generators: FxHashMap::default(),
             library: FxHashMap::default(),
@@ -349,8 +352,23 @@ impl Interpreter {
         self.packages.insert(file.file, file.package.clone());
         self.releases
             .extend(file.evidence.release().map(|release| (file.file, release)));
+        self.agree_on_release(file.file);
         self.run_module(&file.module.body)?;
         Ok(self.scope.clone())
+    }
+
+    /// Files without a use that only one release has are of the release of the files beside them, where these agree.
+    fn agree_on_release(&mut self, main: FileId) {
+        let mut shown = self.releases.values().copied();
+        let Some(release) = shown.next().filter(|first| shown.all(|other| other == *first)) else {
+            return;
+        };
+        for file in self.files.values().map(|f| f.file).chain([main]) {
+            let text = self.sources.file(file).map_or("", |file| file.text.as_str());
+            if !super::release::is_printed(text) {
+                self.releases.entry(file).or_insert(release);
+            }
+        }
     }
 
     /// The release of TVM that the code that runs is written for; `None` where it is valid in both.

@@ -535,6 +535,13 @@ impl Imports for Files {
             "asked" => {
                 "OWN = 1\ndef __getattr__(name):\n    if name == 'no':\n        raise AttributeError(name)\n    return name * 2\n"
             }
+            "built" => "from .entry import kernel\nfrom .statements import Statements\n",
+            "built.entry" => {
+                "from tvm.script.ir_builder import IRBuilder\nfrom tvm.tirx.script.builder import ir as I\ndef kernel(function):\n    with IRBuilder() as builder:\n        with I.prim_func():\n            I.func_name(function.__name__)\n            A = I.arg('A', I.buffer((32,), 'int32'))\n            I.device_entry()\n            function(A, I.thread_id([32]))\n    return builder.get()\n"
+            }
+            "built.statements" => {
+                "from tvm.script import tirx as T\nclass Statements:\n    def __init__(self, functions):\n        self.functions = functions\n    def __getattr__(self, name):\n        return Statements(getattr(self.functions, name))\n    def __call__(self, *args):\n        T.evaluate(self.functions(*args))\n"
+            }
             "math" => "import math\npi = 4\n",
             "random" => "import random\nSEED = 7\n",
             _ => return None,
@@ -542,7 +549,7 @@ impl Imports for Files {
         Some(ModuleText {
             name: format!("{}.py", module.replace('.', "/")),
             text: text.to_string(),
-            is_package: module == "pkg",
+            is_package: matches!(module, "pkg" | "built"),
         })
     }
 }
@@ -721,4 +728,53 @@ fn nothing_outlives_the_evaluation() {
         let after = crate::eval::scope::living::count();
         assert_eq!(after, before, "{text}");
     }
+}
+
+/// The lines of a kernel file that the statements of its function have.
+#[test]
+fn statements_that_a_library_emits_have_the_places_of_its_calls() {
+    let text = "from built import Statements, kernel\nfrom tvm.script import tirx as T\nfrom helpers import area\n\n\
+                cuda, ptx = Statements(T.cuda), Statements(T.ptx)\n\ndef twice():\n    cuda.warp_sync()\n\n@kernel\ndef k(A, tx):\n    cuda.cta_sync()\n    twice()\n    ptx.bar.warp.sync(T.uint32(7))\n    \
+                T.buffer_store(A, tx, [tx])\n";
+    let mut sources = SourceMap::new();
+    let file = KernelFile::load(&mut sources, "k.py", text, &Files)
+        .unwrap_or_else(|e| panic!("{}", e.render(&sources)));
+    let module = file
+        .build(None, &BTreeMap::new())
+        .unwrap_or_else(|e| panic!("{}", e.render(&sources)));
+    struct Places<'a>(&'a SourceMap, Vec<String>);
+    impl crate::ir::Visitor for Places<'_> {
+        fn visit_stmt(&mut self, stmt: &crate::ir::Stmt) {
+            use crate::ir::StmtKind;
+            if matches!(stmt.kind, StmtKind::Evaluate(_) | StmtKind::BufferStore { .. }) {
+                self.1.push(self.0.text(stmt.span).to_string());
+            }
+            self.walk_stmt(stmt);
+        }
+
+        fn visit_expr(&mut self, expr: &crate::ir::Expr) {
+            if matches!(expr.kind, crate::ir::ExprKind::Call { .. }) {
+                self.1.push(self.0.text(expr.span).to_string());
+            }
+            self.walk_expr(expr);
+        }
+    }
+    let mut places = Places(&sources, Vec::new());
+    for (_, function) in &module.functions {
+        // The function itself stands where the library was asked for it.
+        assert_eq!(sources.locate(function.span).map(|place| place.line), Some(10));
+        crate::ir::Visitor::visit_stmt(&mut places, &function.body);
+    }
+    assert_eq!(
+        places.1,
+        [
+            "cuda.cta_sync()",
+            "cuda.cta_sync()",
+            "cuda.warp_sync()",
+            "cuda.warp_sync()",
+            "ptx.bar.warp.sync(T.uint32(7))",
+            "ptx.bar.warp.sync(T.uint32(7))",
+            "T.buffer_store(A, tx, [tx])"
+        ]
+    );
 }

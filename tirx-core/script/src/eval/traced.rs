@@ -13,7 +13,7 @@ use super::{Args, Interpreter, args};
 use crate::diagnostic::{Result, error};
 use crate::ir::{DType, Expr, ExprKind, Type, Var};
 use crate::lang;
-use crate::source::Span;
+use crate::source::{FileId, Span};
 
 /// What the module of the builder has beside the names of `T`.
 pub(super) fn attribute(name: &str) -> Option<Value> {
@@ -134,6 +134,8 @@ impl Interpreter {
         if self.is_building() {
             return error(span, "a function cannot be built within another one");
         }
+        self.builder_folder = self.folder_of(self.file).map(Rc::from);
+        let place = self.kernel_span(span);
         self.begin_function(FunctionBuilder {
             name: "main".into(),
             is_private,
@@ -149,6 +151,7 @@ impl Interpreter {
         self.entered.clear();
         self.open_frames.clear();
         self.branches.clear();
+        self.builder_folder = None;
         if result.is_err() && matches!(self.raised, Some((_, super::Raised::Unavailable))) {
             // A kernel that needs a host value is an error, and not a statement of the host to skip.
             self.raised = None;
@@ -161,7 +164,7 @@ impl Interpreter {
             );
         }
         let name: Rc<str> = (&*function.name).into();
-        let func = self.finish_function(function, stmt, is_persistent, span)?;
+        let func = self.finish_function(function, stmt, is_persistent, place)?;
         let kernel = Kernel {
             name,
             code: Rc::new(Code {
@@ -172,7 +175,7 @@ impl Interpreter {
                 globals: Vec::new(),
                 nonlocals: Vec::new(),
                 is_generator: false,
-                span,
+                span: place,
             }),
             scope: self.scope.clone(),
             is_jit: false,
@@ -188,6 +191,27 @@ impl Interpreter {
         self.decorated += 1;
         self.traced = Some(Value::Kernel(Rc::new(kernel)));
         Ok(Flow::Normal)
+    }
+
+    fn folder_of(&self, file: FileId) -> Option<&str> {
+        let (folder, _) = self.sources.file(file)?.name.rsplit_once('/')?;
+        Some(folder)
+    }
+
+    /// A place, or none where it is in the library that builds the function: its files stand in the folder of `with prim_func():`.
+    pub(super) fn outside_of_builder(&self, span: Span) -> Span {
+        match &self.builder_folder {
+            Some(folder) if self.folder_of(span.file).is_some_and(|of| *of == **folder) => Span::NONE,
+            _ => span,
+        }
+    }
+
+    /// The place that a statement of a function under construction has: that in the kernel's files, from which its library was called.
+    pub(super) fn kernel_span(&self, span: Span) -> Span {
+        match &self.builder_folder {
+            Some(_) => self.outside_of_builder(span).or(self.library_call).or(span),
+            None => span,
+        }
     }
 
     /// Leaves the regions that were entered by hand, innermost first, until `depth` are left. In a function that Python code builds,
