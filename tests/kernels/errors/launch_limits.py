@@ -129,3 +129,13 @@ def unknown_launch_parameter(A: T.Buffer((256,), "float32")):
     bx = T.cta_id([1])
     tx = T.thread_id([64])
     A[tx] = 1.0
+
+@T.prim_func
+def local_memory(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([256])
+    table = T.alloc_local((1 << 18,), "float32")
+    for i in range(1 << 18):
+        table[i] = 1.0
+    A[tx] = table[tx]

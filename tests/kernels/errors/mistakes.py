@@ -862,3 +862,11 @@ def others_do_not_see_it(A: T.Buffer((256,), "uint32")):
     r = T.alloc_local((4,), "uint32")
     T.ptx.red_scalar(r.ptr_to([0]), T.uint32(1), space="local", op="add", ptx_type="u32")
     T.ptx.st_release(r.ptr_to([1]), T.uint32(1), space="local", ptx_type="u32")
+
+
+@T.prim_func
+def calls_with_parentheses(A: T.Buffer((256,), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    tx = T.thread_id([256])
+    A[tx] = T.cuda.func_call("relu(x)", A[tx], source_code="__device__ float relu(float x) { return x; }", return_type="float32")

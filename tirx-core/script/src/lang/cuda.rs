@@ -152,8 +152,23 @@ fn ldg_vector(call: &Call, vec: &str) -> Result<Value> {
     Ok(Value::Expr(load.at(call.span).build()))
 }
 
+/// Whether a text can stand before the parentheses of a call in C++: a name, with namespaces and template arguments.
+fn is_name_of_function(text: &str) -> bool {
+    let begins = |c: char| c.is_ascii_alphabetic() || c == '_' || c == ':';
+    text.starts_with(begins)
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_:<>, *&-".contains(c))
+}
+
 fn func_call(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let name = call.text("func_name")?;
+    if !is_name_of_function(&name) {
+        return call.fail_with(
+            format!("{name:?} is no name of a function"),
+            "give the name alone, such as \"f\", \"tools::f\" or \"f<4>\"; arguments are parameters of their own",
+        );
+    }
     if call.get("source_code").is_none() {
         return call.fail_with(
             "parameter \"source_code\" must be given",

@@ -41,6 +41,8 @@ pub(super) struct Launch {
     pool: Option<(Expr, Span)>,
     /// Arrays in static shared memory.
     pub(super) static_shared: Vec<(Buffer, Span)>,
+    /// Arrays of the threads.
+    pub(super) local: Vec<(Buffer, Span)>,
     /// Values bound in the region: a size that reads one is expanded, since the launch stands outside.
     inside: FxHashMap<Var, Expr>,
     pub(super) failed: Option<Box<Diagnostic>>,
@@ -177,6 +179,7 @@ impl Mutator for Launch {
                 match buffer.scope() {
                     "shared.dyn" => self.dynamic(buffer, span),
                     "shared" => self.static_shared.push((buffer.clone(), span)),
+                    "local" => self.local.push((buffer.clone(), span)),
                     _ => {}
                 }
                 stmt.clone()

@@ -22,6 +22,9 @@ const CLUSTER: i128 = 16;
 /// Bytes of static shared memory.
 const STATIC_SHARED: i128 = 48 * 1024;
 
+/// Bytes of local memory of a thread.
+const LOCAL: i128 = 512 * 1024;
+
 const DIMENSIONS: [&str; 3] = ["x", "y", "z"];
 const FEWER_BLOCKS: &str = "use x for the longest dimension, or let each block do more";
 const FEWER_THREADS: &str =
@@ -74,6 +77,7 @@ pub(super) fn check(launch: &Launch, body: &Stmt, targets: &[Target]) -> Result<
         (preferred, "the preferred cluster"),
         (cluster, "clusters"),
     )?;
+    local(launch, body)?;
     targets.iter().try_for_each(|target| shared(launch, body, target))
 }
 
@@ -144,6 +148,19 @@ fn multiple(launch: &Launch, whole: (&str, &str), part: (&str, &str)) -> Result<
             return Err(Box::new(
                 error.help(format!("make the {} a multiple of {wanted}", given.0)),
             ));
+        }
+    }
+    Ok(())
+}
+
+fn local(launch: &Launch, body: &Stmt) -> Result<()> {
+    for (array, span) in &launch.local {
+        if let Some(size) = bytes(array).as_int().filter(|size| *size > LOCAL)
+            && uses_var(body, |var| *var == array.data)
+        {
+            let message = format!("a thread has at most {LOCAL} bytes of local memory, not {size}");
+            let help = "keep large arrays in a tensor of the caller, or divide the work among more threads";
+            return refuse(*span, message, help);
         }
     }
     Ok(())
