@@ -69,7 +69,11 @@ impl Analyzer {
             return true;
         }
         match found.operands().all(|e| self.is_known(e)) {
-            true => self.bound_within(pattern, found, range).is_none(),
+            // Bounds that a value near the end of the dtype takes out of it say little about the program.
+            true => {
+                self.bound_within(pattern, found, range).is_none()
+                    && !found.operands().any(|e| self.reaches_the_edge(e, range))
+            }
             false => {
                 let at_the_edge = found.operands().any(|e| self.is_at_the_edge(e, range));
                 !at_the_edge && !self.takes_apart_at_the_edge(pattern, found, range)
@@ -226,7 +230,9 @@ impl Analyzer {
     /// dtype; to other sums of which nothing is known this may be done.
     pub(super) fn takes_away_near_the_edge(&self, whole: &Sum, part: &Sum) -> bool {
         let range = ConstIntBound::of_dtype(whole.dtype);
-        let at_the_edge = |t: &Term| t.is_atom() && self.is_at_the_edge(&t.index, range);
+        let at_the_edge = |t: &Term| {
+            t.is_atom() && (self.reaches_the_edge(&t.index, range) || self.is_at_the_edge(&t.index, range))
+        };
         if part.len() + usize::from(part.base != 0) < 2 || !part.terms.iter().any(at_the_edge) {
             return false;
         }
@@ -326,6 +332,46 @@ impl Analyzer {
             };
         }
         Some(result)
+    }
+}
+
+/// The terms that bring a constant near the end of the dtype back towards zero, and the others: the constant is written
+/// with the former first. `2147483647 - max(m, 0)` stays within whatever is added to it, `n + 2147483647` does not.
+pub(super) fn beside_the_edge(
+    analyzer: &Analyzer,
+    dtype: DType,
+    terms: Vec<Term>,
+    base: i128,
+) -> (Vec<Term>, Vec<Term>) {
+    let range = ConstIntBound::of_dtype(dtype);
+    if !is_near_the_edge(base, range) || base < range.min || base > range.max || terms.len() < 2 {
+        return (Vec::new(), terms);
+    }
+    // The usual order: additions, the constant if it is positive, subtractions.
+    let added = terms.iter().filter(|t| t.is_added());
+    let added = added.fold(ConstIntBound::exactly(base.max(0)), |sum, t| {
+        sum.add(t.bound(analyzer))
+    });
+    let subtracted = terms.iter().filter(|t| !t.is_added());
+    let all = subtracted.fold(added, |sum, t| sum.add(t.bound(analyzer)));
+    if added.is_within(range) && all.is_within(range) {
+        return (Vec::new(), terms);
+    }
+    let back = |t: &Term| {
+        let bound = t.bound(analyzer);
+        let opposite = match base > 0 {
+            true => bound.max <= 0 && bound.min > range.min,
+            false => bound.min >= 0 && bound.max < range.max,
+        };
+        opposite && bound.add(ConstIntBound::exactly(base)).is_within(range)
+    };
+    // One of them: several may together go beyond the other end.
+    match terms.iter().position(back) {
+        Some(at) => {
+            let mut others = terms;
+            (vec![others.remove(at)], others)
+        }
+        None => (Vec::new(), terms),
     }
 }
 
@@ -469,6 +515,26 @@ mod tests {
                 format!("(2147483647 - z + n - {large}) // 2")
             );
         }
+    }
+
+    #[test]
+    fn a_constant_near_the_edge_is_written_with_what_brings_it_back() {
+        let most = || Expr::int32(i32::MAX);
+        let clamped = |e: Expr| Expr::binary(BinOp::Min, e, Expr::int32((1 << 30) - 1));
+        // The minimum becomes a difference from the greatest value, and `n + 2147483647` would leave the dtype.
+        assert_eq!(
+            simplified(|[n, ..]| {
+                let masked = Expr::call(Op::BitwiseAnd, DType::INT32, vec![n.clone(), most()]);
+                clamped(most() - masked) + n
+            }),
+            "2147483647 - T.max(T.bitwise_and(n, 2147483647), 1073741824) + n"
+        );
+        // `-1 + -2147483648` does not occur, `-1 + 32768` stays within, and 2147483647 + 32768 does not.
+        let low = |n: Expr| Expr::call(Op::BitwiseOr, DType::INT32, vec![n, Expr::int32(i32::MAX)]);
+        assert_eq!(
+            simplified(|[n, ..]| remainder(Expr::int32(i32::MIN) + low(n), 65537)),
+            "(T.bitwise_or(n, 2147483647) + -2147483648) % 65537"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use super::const_int_bound::ConstIntBound;
 use super::modular_set::ModularSet;
+use super::overflow::beside_the_edge;
 use super::{Analyzer, fold};
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
@@ -367,29 +368,40 @@ impl Sum {
             return expr;
         }
         let mut result = Expr::constant(dtype, 0);
+        let (back, terms) = beside_the_edge(analyzer, dtype, terms, self.base);
+        let mut base = self.base;
+        if !back.is_empty() {
+            result = Expr::constant(dtype, std::mem::take(&mut base));
+            for term in back {
+                result = match term.is_added() {
+                    true => fold::add(result, term.into_expr(1)),
+                    false => fold::sub(result, term.into_expr(-1)),
+                };
+            }
+        }
         for term in terms.iter().filter(|t| t.is_added()) {
             result = fold::add(result, term.clone().into_expr(1));
         }
         // The constant goes before the subtractions. One that is no value of the dtype is added in two parts.
         let most = dtype.max_int().unwrap_or(INFINITE);
         let least = dtype.min_int().unwrap_or(-INFINITE);
-        if self.base > 0 {
-            result = fold::add(result, Expr::constant(dtype, self.base.min(most)));
+        if base > 0 {
+            result = fold::add(result, Expr::constant(dtype, base.min(most)));
         }
         for term in terms.iter().filter(|t| !t.is_added()) {
             result = fold::sub(result, term.clone().into_expr(-1));
         }
-        if self.base > most {
-            result = Expr::binary(BinOp::Add, result, Expr::constant(dtype, self.base - most));
+        if base > most {
+            result = Expr::binary(BinOp::Add, result, Expr::constant(dtype, base - most));
         }
-        if self.base < 0 {
-            result = match self.base <= least {
+        if base < 0 {
+            result = match base <= least {
                 true => fold::add(result, Expr::constant(dtype, least)),
-                false => fold::sub(result, Expr::constant(dtype, -self.base)),
+                false => fold::sub(result, Expr::constant(dtype, -base)),
             };
         }
-        if self.base < least {
-            result = Expr::binary(BinOp::Sub, result, Expr::constant(dtype, least - self.base));
+        if base < least {
+            result = Expr::binary(BinOp::Sub, result, Expr::constant(dtype, least - base));
         }
         result
     }

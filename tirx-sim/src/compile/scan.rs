@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tirx_ir::intrin::{Effect, Op};
 use tirx_ir::{
     Assert, Attr, AttrNode, BinOp, Buffer, BufferStore, Expr, ExprKind, ForLoop, PrimFunc, Stmt, StmtKind,
-    Var, Visitor, at,
+    Var, Visitor, at, uses_var,
 };
 
 use tirx_sim_machine::bytecode::Axis;
@@ -100,6 +100,9 @@ pub(super) struct Scan {
     checked: FxHashSet<Var>,
     /// Variables computed from a thread's index.
     of_threads: FxHashSet<Var>,
+    /// Names of values that nothing uses and whose computation may fault, as that of a division that elimination of common
+    /// subexpressions has named outside of the branch that needs it. CUDA text leaves them out.
+    unused: FxHashSet<Var>,
     /// Values of loop variables while the definite-assignment analysis follows a loop iteration by iteration.
     values: Values,
     extents: FxHashMap<Axis, Option<i128>>,
@@ -122,9 +125,18 @@ impl Scan {
         }
         scan.indexed = uses.indexed;
         scan.of_threads = uses.of_threads;
+        scan.unused = { uses.quotients }
+            .into_iter()
+            .filter(|var| !uses.memory.contains(var) && !uses_var(&func.body, |used| used == var))
+            .collect();
         let mut written = FxHashSet::default();
         scan.writes(&func.body, &mut written);
         scan
+    }
+
+    /// Whether a name is for nothing, and its value must not be computed.
+    pub(super) fn unused(&self, var: &Var) -> bool {
+        self.unused.contains(var)
     }
 
     /// The number of elements, if the array lives in registers.
@@ -347,6 +359,16 @@ pub(super) fn is_harmless(expr: &Expr) -> bool {
     itself && expr.operands().into_iter().all(is_harmless)
 }
 
+/// Whether a value is computed from constants and names alone.
+fn is_computed(expr: &Expr) -> bool {
+    let itself = match &expr.kind {
+        ExprKind::BufferLoad { .. } => false,
+        ExprKind::Call { op, .. } => op.effect() == Effect::Pure && op.traits().elementwise,
+        _ => true,
+    };
+    itself && expr.operands().into_iter().all(is_computed)
+}
+
 #[derive(Default)]
 struct Uses {
     /// Local arrays: elements and kind.
@@ -359,6 +381,8 @@ struct Uses {
     uniform: FxHashSet<Var>,
     /// Variables computed from a thread's index.
     of_threads: FxHashSet<Var>,
+    /// Names of values that read no memory and may fault.
+    quotients: Vec<Var>,
     extents: FxHashMap<Axis, Option<i128>>,
 }
 
@@ -466,6 +490,12 @@ impl Visitor for Uses {
     }
 
     fn visit_stmt(&mut self, stmt: &Stmt) {
+        if let StmtKind::Bind(var, value) = &stmt.kind
+            && !is_harmless(value)
+            && is_computed(value)
+        {
+            self.quotients.push(var.clone());
+        }
         match &stmt.kind {
             StmtKind::AllocBuffer(buffer, _) if buffer.scope() == "local" => {
                 let lanes = buffer.dtype.lanes as i128;

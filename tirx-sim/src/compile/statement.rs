@@ -57,6 +57,7 @@ impl Compiler<'_> {
     fn statement_kind(&mut self, stmt: &Stmt) -> Result<()> {
         match &stmt.kind {
             StmtKind::Seq(stmts) => stmts.iter().try_for_each(|s| self.statement(s)),
+            StmtKind::Bind(var, _) if self.scan.unused(var) => Ok(()),
             StmtKind::Bind(var, value) => self.bind(var, value),
             StmtKind::Attr(Attr {
                 node,
