@@ -50,3 +50,15 @@ def low_words(A: T.Buffer((64,), "uint64"), B: T.Buffer((64,), "uint64")):
     tx = T.thread_id([64])
     high = T.meta_var(T.bitwise_and(A[tx], T.uint64(0xFFFFFFFF00000000)))
     B[tx] = T.bitwise_or(high, T.Cast("uint64", T.Cast("uint32", A[tx]) + T.Cast("uint32", tx)))
+
+
+# The operand reads what the predicate reads: the store is predicated, not a branch.
+# sim: stores_what_it_asked
+#   A: int32[32] = i - 16
+#   B: int32[32] = 7 -> A[i] * A[i] if A[i] > 0 else 7
+@T.prim_func
+def stores_what_it_asked(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):
+    T.device_entry()
+    T.cta_id([1])
+    tx = T.thread_id([32])
+    T.ptx["st.global.b32"](B.ptr_to([tx]), A[tx] * A[tx], pred=A[tx] > 0)

@@ -7,7 +7,7 @@ use crate::diagnostic::Result;
 use crate::intrin::memory::MemoryInstruction;
 use crate::intrin::row::Form;
 use crate::intrin::{Effect, Op};
-use crate::ir::{BufferStore, Expr, ExprKind, Stmt, StmtKind};
+use crate::ir::{BinOp, BufferStore, Expr, ExprKind, Stmt, StmtKind};
 use crate::source::Span;
 
 impl Emitter<'_, '_> {
@@ -31,7 +31,7 @@ impl Emitter<'_, '_> {
         let ExprKind::Call { op, args } = &e.kind else {
             return Ok(false);
         };
-        if !args.iter().all(may_be_computed) {
+        if !args.iter().all(|e| may_be_computed(e, condition)) {
             return Ok(false);
         }
         let before = self.out.len();
@@ -85,7 +85,8 @@ impl Emitter<'_, '_> {
         };
         let place = Expr::load(buffer, indices.clone());
         let is_special = matches!(op.row().cuda.form, Form::Special);
-        if !is_special || !may_be_computed(&place) || !args.iter().all(may_be_computed) {
+        let computed = |e: &Expr| may_be_computed(e, condition);
+        if !is_special || !computed(&place) || !args.iter().all(computed) {
             return Ok(false);
         }
         let Ok(Some(access)) = MemoryInstruction::of(*op, args) else {
@@ -114,22 +115,41 @@ impl Emitter<'_, '_> {
 }
 
 /// Whether an operand of an instruction may be computed where the instruction's predicate does not hold: it has no effect, and reads
-/// nothing but registers.
-fn may_be_computed(e: &Expr) -> bool {
+/// nothing but registers and what the predicate itself reads.
+fn may_be_computed(e: &Expr, predicate: &Expr) -> bool {
+    let computed = |e: &Expr| may_be_computed(e, predicate);
     match &e.kind {
         ExprKind::Call {
             op: Op::AddressOf,
             args,
         } => args.iter().all(|place| match &place.kind {
-            ExprKind::BufferLoad { indices, .. } => indices.iter().all(may_be_computed),
-            _ => may_be_computed(place),
+            ExprKind::BufferLoad { indices, .. } => indices.iter().all(computed),
+            _ => computed(place),
         }),
         ExprKind::BufferLoad {
             buffer,
             indices,
             predicate: None,
-        } => matches!(buffer.scope(), "local" | "") && indices.iter().all(|index| index.as_int().is_some()),
+        } => {
+            let register = matches!(buffer.scope(), "local" | "");
+            register && indices.iter().all(|index| index.as_int().is_some()) || reads(predicate, e)
+        }
         ExprKind::Call { op, .. } if op.effect() > Effect::Pure => false,
-        _ => e.operands().all(may_be_computed),
+        _ => e.operands().all(computed),
+    }
+}
+
+/// Whether a predicate reads an element whatever its values are.
+fn reads(predicate: &Expr, element: &Expr) -> bool {
+    match &predicate.kind {
+        _ if predicate == element => true,
+        ExprKind::Binary(BinOp::And | BinOp::Or, first, _) | ExprKind::Select(first, ..) => {
+            reads(first, element)
+        }
+        ExprKind::Call {
+            op: Op::IfThenElse,
+            args,
+        } => args.first().is_some_and(|first| reads(first, element)),
+        _ => predicate.operands().any(|e| reads(e, element)),
     }
 }
