@@ -178,20 +178,6 @@ def shuffle_inactive(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"
     B[tx] = s
 
 @T.prim_func
-def huge_local(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
-    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([32])
-    L = T.alloc_buffer((500000000,), "float32", scope="local")
-    L[tx] = A[tx]
-    B[tx] = L[tx]
-
-@T.prim_func
-def big_local(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
-    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([64])
-    L = T.alloc_buffer((4000000,), "float32", scope="local")
-    L[tx] = A[tx]
-    B[tx] = L[tx]
-
-@T.prim_func
 def huge_grid(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
     T.device_entry(); bx = T.cta_id([2000000000]); tx = T.thread_id([32])
     if bx == 0:
