@@ -771,7 +771,7 @@ fn stand_ins_reach_memory_through_their_pointers() {
         3,
         [0; 3],
         [31, 0, 0],
-        "in no living allocation",
+        "reads through `*pointer` bytes 128 to 129 of `A`, whose allocation has 128",
     );
     assert!(db.f32().iter().enumerate().all(|(i, v)| *v == i as f32 + 2.0));
 }
