@@ -333,45 +333,45 @@ impl Analyzer {
         }
         Some(result)
     }
-}
 
-/// The terms that bring a constant near the end of the dtype back towards zero, and the others: the constant is written
-/// with the former first. `2147483647 - max(m, 0)` stays within whatever is added to it, `n + 2147483647` does not.
-pub(super) fn beside_the_edge(
-    analyzer: &Analyzer,
-    dtype: DType,
-    terms: Vec<Term>,
-    base: i128,
-) -> (Vec<Term>, Vec<Term>) {
-    let range = ConstIntBound::of_dtype(dtype);
-    if !is_near_the_edge(base, range) || base < range.min || base > range.max || terms.len() < 2 {
-        return (Vec::new(), terms);
-    }
-    // The usual order: additions, the constant if it is positive, subtractions.
-    let added = terms.iter().filter(|t| t.is_added());
-    let added = added.fold(ConstIntBound::exactly(base.max(0)), |sum, t| {
-        sum.add(t.bound(analyzer))
-    });
-    let subtracted = terms.iter().filter(|t| !t.is_added());
-    let all = subtracted.fold(added, |sum, t| sum.add(t.bound(analyzer)));
-    if added.is_within(range) && all.is_within(range) {
-        return (Vec::new(), terms);
-    }
-    let back = |t: &Term| {
-        let bound = t.bound(analyzer);
-        let opposite = match base > 0 {
-            true => bound.max <= 0 && bound.min > range.min,
-            false => bound.min >= 0 && bound.max < range.max,
-        };
-        opposite && bound.add(ConstIntBound::exactly(base)).is_within(range)
-    };
-    // One of them: several may together go beyond the other end.
-    match terms.iter().position(back) {
-        Some(at) => {
-            let mut others = terms;
-            (vec![others.remove(at)], others)
+    /// The terms that bring a constant near the end of the dtype back towards zero, and the others: the constant is written
+    /// with the former first. `2147483647 - max(m, 0)` stays within whatever is added to it, `n + 2147483647` does not.
+    pub(super) fn beside_the_edge(
+        &self,
+        dtype: DType,
+        terms: Vec<Term>,
+        base: i128,
+    ) -> (Vec<Term>, Vec<Term>) {
+        let range = ConstIntBound::of_dtype(dtype);
+        if !is_near_the_edge(base, range) || base < range.min || base > range.max || terms.len() < 2 {
+            return (Vec::new(), terms);
         }
-        None => (Vec::new(), terms),
+        // The usual order: additions, the constant if it is positive, subtractions.
+        let added = terms.iter().filter(|t| t.is_added());
+        let added = added.fold(ConstIntBound::exactly(base.max(0)), |sum, t| {
+            sum.add(t.bound(self))
+        });
+        let subtracted = terms.iter().filter(|t| !t.is_added());
+        let all = subtracted.fold(added, |sum, t| sum.add(t.bound(self)));
+        if added.is_within(range) && all.is_within(range) {
+            return (Vec::new(), terms);
+        }
+        let back = |t: &Term| {
+            let bound = t.bound(self);
+            let opposite = match base > 0 {
+                true => bound.max <= 0 && bound.min > range.min,
+                false => bound.min >= 0 && bound.max < range.max,
+            };
+            opposite && bound.add(ConstIntBound::exactly(base)).is_within(range)
+        };
+        // One of them: several may together go beyond the other end.
+        match terms.iter().position(back) {
+            Some(at) => {
+                let mut others = terms;
+                (vec![others.remove(at)], others)
+            }
+            None => (Vec::new(), terms),
+        }
     }
 }
 

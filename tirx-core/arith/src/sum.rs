@@ -5,7 +5,6 @@
 
 use super::const_int_bound::ConstIntBound;
 use super::modular_set::ModularSet;
-use super::overflow::beside_the_edge;
 use super::{Analyzer, fold};
 use crate::ir::{BinOp, DType, Expr, ExprKind};
 
@@ -368,7 +367,7 @@ impl Sum {
             return expr;
         }
         let mut result = Expr::constant(dtype, 0);
-        let (back, terms) = beside_the_edge(analyzer, dtype, terms, self.base);
+        let (back, terms) = analyzer.beside_the_edge(dtype, terms, self.base);
         let mut base = self.base;
         if !back.is_empty() {
             result = Expr::constant(dtype, std::mem::take(&mut base));
