@@ -41,6 +41,14 @@ const LIBRARY: &[&str] = &[
     "ir/type",
     "runtime",
     "script/ir_builder",
+    "script/ir_builder/tirx",
+    "script/parser",
+    "script/parser/core",
+    "script/parser/core/diagnostics",
+    "script/parser/core/parser",
+    "support",
+    "support/nvcc",
+    "testing",
     "backend",
     "backend/cuda",
     "backend/cuda/cpp",
@@ -58,8 +66,10 @@ const LIBRARY: &[&str] = &[
     "backend/cuda/tile_primitive/common",
     "backend/cuda/tile_primitive/gemm_async",
     "backend/cuda/tile_primitive/gemm_async/tcgen05",
+    "backend/cuda/tile_primitive/layout_utils",
     "backend/cuda/tile_primitive/tma_utils",
     "tirx",
+    "tirx/analysis",
     "tirx/bench",
     "tirx/cuda",
     "tirx/cuda/iket",
@@ -75,7 +85,9 @@ const LIBRARY: &[&str] = &[
     "tirx/layout",
     "tirx/script",
     "tirx/script/builder",
+    "tirx/script/builder/frame",
     "tirx/script/builder/ir",
+    "tirx/stmt_functor",
 ];
 
 pub(crate) fn run(command: &Stubs, _: &Output) -> Result<()> {
@@ -292,6 +304,40 @@ mod tests {
         );
         assert_eq!(typed("(1)"), "*args: Any, **kwargs: Any");
         assert_eq!(typed("()"), "");
+    }
+
+    #[test]
+    fn every_module_that_a_kernel_file_imports_has_a_stub() {
+        fn modules(folder: &std::path::Path, found: &mut std::collections::BTreeSet<String>) {
+            for entry in std::fs::read_dir(folder).unwrap().flatten() {
+                // Files of errors are wrong on purpose.
+                if entry.file_name() == "errors" {
+                    continue;
+                }
+                if entry.path().is_dir() {
+                    modules(&entry.path(), found);
+                    continue;
+                }
+                let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+                let imported = text
+                    .lines()
+                    .map(|line| line.split_whitespace().collect::<Vec<_>>())
+                    .filter(|words| matches!(words[..], ["from", _, "import", ..] | ["import", ..]));
+                found.extend(imported.map(|words| words[1].to_string()));
+            }
+        }
+        let mut imported = std::collections::BTreeSet::new();
+        for folder in ["tests/kernels", "kernels"] {
+            let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+            modules(&root.join(folder), &mut imported);
+        }
+        let paths = imported.iter().filter_map(|path| path.strip_prefix("tvm."));
+        let (known, missing): (Vec<_>, Vec<_>) = paths
+            .map(|path| path.replace('.', "/"))
+            .filter(|path| !["script", "script/tirx"].contains(&path.as_str()))
+            .partition(|path| LIBRARY.contains(&path.as_str()));
+        assert!(known.len() > 10, "{known:?}");
+        assert_eq!(missing, Vec::<String>::new());
     }
 
     /// Stubs are Python, and the kernel language's own parser reads Python.

@@ -67,7 +67,7 @@ def kernel(threads, grid):
 
 def reversed_rows(width):
     def each_row(A, B, rows):
-        block, tx = each_row.ids
+        block, tx = each_row.ids  # type: ignore
         shared = SMEMPool()
         row = shared.alloc((width,), "float32")
         shared.commit()
