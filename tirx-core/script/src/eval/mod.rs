@@ -359,11 +359,14 @@ impl Interpreter {
 
     /// Files without a use that only one release has are of the release of the files beside them, where these agree.
     fn agree_on_release(&mut self, main: FileId) {
-        let mut shown = self.releases.values().copied();
+        // Not those of alternatives that are tried for statements, which have releases of their own.
+        let files = self.files.values().map(|f| f.file).chain([main]);
+        let files: Vec<FileId> = files.collect();
+        let mut shown = files.iter().filter_map(|file| self.releases.get(file)).copied();
         let Some(release) = shown.next().filter(|first| shown.all(|other| other == *first)) else {
             return;
         };
-        for file in self.files.values().map(|f| f.file).chain([main]) {
+        for file in files {
             let text = self.sources.file(file).map_or("", |file| file.text.as_str());
             if !super::release::is_printed(text) {
                 self.releases.entry(file).or_insert(release);
