@@ -57,7 +57,7 @@ impl<T: PlainElement> Pinned<T> {
         let memory = match &device.0 {
             DeviceKind::Cuda(context) => Memory::Cuda(cuda::PinnedBytes::zeroed(context, bytes)?),
             #[cfg(feature = "simulator")]
-            DeviceKind::Simulator(_) => Memory::Host(AlignedBytes::zeroed(bytes)),
+            DeviceKind::Simulator(_) => Memory::Host(AlignedBytes::zeroed(bytes)?),
         };
         Ok(Pinned {
             memory,

@@ -334,11 +334,13 @@ pub(crate) struct SimulatorMemory {
 }
 
 impl SimulatorMemory {
-    pub(crate) fn alloc(simulator: &Arc<Simulator>, bytes: usize) -> SimulatorMemory {
-        SimulatorMemory {
+    pub(crate) fn alloc(simulator: &Arc<Simulator>, bytes: usize) -> Result<SimulatorMemory> {
+        let allocation = simulator.memory.try_alloc(bytes);
+        let allocation = allocation.ok_or_else(|| no_memory(bytes))?;
+        Ok(SimulatorMemory {
             simulator: simulator.clone(),
-            allocation: simulator.memory.alloc(bytes),
-        }
+            allocation,
+        })
     }
 
     pub(crate) fn simulator(&self) -> &Arc<Simulator> {
@@ -377,6 +379,15 @@ impl SimulatorMemory {
     }
 }
 
+/// The error of an allocation that this machine has no memory for.
+fn no_memory(bytes: usize) -> Error {
+    Error::Driver {
+        attempt: format!("allocating {bytes} bytes"),
+        name: "CUDA_ERROR_OUT_OF_MEMORY".to_string(),
+        message: "the simulator uses the memory of this machine, which has not that much".to_string(),
+    }
+}
+
 /// Host memory with the alignment of every element type.
 pub(crate) struct AlignedBytes {
     words: Vec<u64>,
@@ -384,11 +395,11 @@ pub(crate) struct AlignedBytes {
 }
 
 impl AlignedBytes {
-    pub(crate) fn zeroed(len: usize) -> AlignedBytes {
-        AlignedBytes {
-            words: vec![0; len.div_ceil(8)],
-            len,
-        }
+    pub(crate) fn zeroed(len: usize) -> Result<AlignedBytes> {
+        let mut words = Vec::new();
+        (words.try_reserve_exact(len.div_ceil(8))).map_err(|_| no_memory(len))?;
+        words.resize(len.div_ceil(8), 0);
+        Ok(AlignedBytes { words, len })
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

@@ -23,7 +23,7 @@ impl Storage {
             #[cfg(feature = "simulator")]
             StreamKind::Simulator(simulator) => {
                 crate::graph::forbid("an allocation")?;
-                Ok(Storage::Simulator(SimulatorMemory::alloc(simulator, bytes)))
+                SimulatorMemory::alloc(simulator, bytes).map(Storage::Simulator)
             }
         }
     }

@@ -175,11 +175,9 @@ impl<T: Element> Tensor<T> {
     /// # Errors
     /// The driver's.
     pub fn full(stream: &Stream, value: T, shape: impl Into<Shape>) -> Result<Tensor<T>> {
-        let shape = shape.into();
-        let count = shape
-            .elements()
-            .ok_or_else(|| Error::Shape(format!("shape {shape:?} is too large")))?;
-        Tensor::from_slice(stream, &vec![value; count], shape)
+        let mut tensor = Tensor::alloc(stream, shape.into())?;
+        tensor.copy_from_slice(stream, &vec![value; tensor.len()])?;
+        Ok(tensor)
     }
 
     /// Extents, outermost first.
@@ -477,6 +475,25 @@ mod tests {
                 .unwrap()
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn more_memory_than_there_is_is_an_error() {
+        let shape = [1 << 29, 1 << 29];
+        let pinned = crate::Pinned::<f32>::zeroed(&Device::simulator(), 1 << 58).map(|_| ());
+        let made = [
+            Tensor::<f32>::zeros(&stream(), shape).map(|_| ()),
+            Tensor::full(&stream(), 1.0f32, shape).map(|_| ()),
+            pinned,
+        ];
+        for error in made.map(Result::unwrap_err) {
+            assert_eq!(
+                error.to_string(),
+                "allocating 1152921504606846976 bytes: the simulator uses the memory of this machine, which has not that \
+                 much (CUDA_ERROR_OUT_OF_MEMORY)"
+            );
+            assert_eq!(error.cuda_name(), Some("CUDA_ERROR_OUT_OF_MEMORY"));
+        }
     }
 
     #[test]

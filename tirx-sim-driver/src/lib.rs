@@ -28,6 +28,7 @@ use tirx_sim::{
 mod status {
     pub(crate) const SUCCESS: i32 = 0;
     pub(crate) const INVALID_VALUE: i32 = 1;
+    pub(crate) const OUT_OF_MEMORY: i32 = 2;
     pub(crate) const INVALID_DEVICE: i32 = 101;
     pub(crate) const INVALID_IMAGE: i32 = 200;
     pub(crate) const NOT_FOUND: i32 = 500;
@@ -222,6 +223,7 @@ pub unsafe extern "C" fn cuGetErrorName(error: c_int, name: *mut *const c_char) 
     let text: &CStr = match error {
         status::SUCCESS => c"CUDA_SUCCESS",
         status::INVALID_VALUE => c"CUDA_ERROR_INVALID_VALUE",
+        status::OUT_OF_MEMORY => c"CUDA_ERROR_OUT_OF_MEMORY",
         status::INVALID_DEVICE => c"CUDA_ERROR_INVALID_DEVICE",
         status::INVALID_IMAGE => c"CUDA_ERROR_INVALID_IMAGE",
         status::NOT_FOUND => c"CUDA_ERROR_NOT_FOUND",
@@ -384,7 +386,12 @@ pub unsafe extern "C" fn cuLaunchKernelEx(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAlloc_v2(address: *mut u64, bytes: usize) -> c_int {
     guarded(|| {
-        let allocation = DEVICE.memory.alloc(bytes.max(1));
+        let Some(allocation) = DEVICE.memory.try_alloc(bytes.max(1)) else {
+            return fail(
+                status::OUT_OF_MEMORY,
+                format!("the simulator uses the memory of this machine, which has not {bytes} bytes"),
+            );
+        };
         // SAFETY: the caller's promise.
         unsafe { *address = allocation.address() };
         let mut all = DEVICE.allocations.lock().unwrap_or_else(PoisonError::into_inner);

@@ -76,9 +76,20 @@ impl Memory {
         }))
     }
 
-    /// A new allocation of `bytes` zero bytes.
+    /// A new allocation of `bytes` zero bytes. Without memory for it the process ends, as with a `Vec`.
     pub fn alloc(&self, bytes: usize) -> Allocation {
-        let words = (0..bytes.div_ceil(4)).map(|_| AtomicU32::new(0)).collect();
+        self.place(bytes, (0..words(bytes)).map(|_| AtomicU32::new(0)).collect())
+    }
+
+    /// A new allocation of `bytes` zero bytes; `None` where this machine does not have that much memory.
+    pub fn try_alloc(&self, bytes: usize) -> Option<Allocation> {
+        let mut zeros = Vec::new();
+        zeros.try_reserve_exact(words(bytes)).ok()?;
+        zeros.resize_with(words(bytes), || AtomicU32::new(0));
+        Some(self.place(bytes, zeros.into_boxed_slice()))
+    }
+
+    fn place(&self, bytes: usize, words: Box<[AtomicU32]>) -> Allocation {
         let mut registry = self.0.registry.write().unwrap_or_else(PoisonError::into_inner);
         let address = registry.next;
         registry.next = (address + bytes as u64 + GUARD).next_multiple_of(ALIGN);
@@ -118,6 +129,11 @@ impl Memory {
     pub(crate) fn lock(&self, address: u64) -> &Mutex<()> {
         &self.0.locks[(address / 8) as usize % LOCKS]
     }
+}
+
+/// The words that hold so many bytes.
+fn words(bytes: usize) -> usize {
+    bytes.div_ceil(4)
 }
 
 impl Inner {
