@@ -12,6 +12,9 @@ use crate::failure::{Failure, Result, message, user};
 use crate::input::imports;
 use crate::output::{Output, out};
 
+/// The GPU that kernels are lowered for unless something else is asked for.
+const DEFAULT_ARCH: &str = "sm_90a";
+
 #[derive(clap::Args, Debug)]
 pub(crate) struct Test {
     /// Kernel files or folders; defaults to the files in the manifest.
@@ -19,7 +22,10 @@ pub(crate) struct Test {
     /// Runs only kernels whose name contains this.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// Simulator schedules to try per run; the lowest failing seed is printed.
+    /// Selects a schedule: the order of warps and asynchronous operations; defaults to TIRX_SIM_SEED, or 0.
+    #[arg(long, value_name = "NUMBER", conflicts_with = "all_schedules")]
+    seed: Option<u64>,
+    /// Simulator schedules to try per run, starting at --seed; the lowest failing seed is printed.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     schedules: u64,
     /// Runs each kernel in every order of its synchronizing operations (mbarriers, atomics, flags) that can make a difference,
@@ -38,7 +44,7 @@ pub(crate) struct Test {
     #[arg(long, value_name = "FILE", default_value = "kernels.toml")]
     manifest: PathBuf,
     /// The GPU architecture that kernels are lowered for.
-    #[arg(long, value_name = "ARCH", default_value = "sm_90a")]
+    #[arg(long, value_name = "ARCH", default_value = DEFAULT_ARCH)]
     arch: String,
 }
 
@@ -115,15 +121,25 @@ fn files(command: &Test) -> Result<Vec<PathBuf>> {
     Ok(unique.into_iter().collect())
 }
 
-/// The Python files of a folder, in alphabetical order.
+/// The Python files of a folder and of those in it, in alphabetical order. Hidden folders are left out.
 fn below(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder)
         .map_err(|error| user(format_args!("cannot read `{}`: {error}", folder.display())))?;
-    let paths = entries.flatten().map(|entry| entry.path());
-    let mut files: Vec<PathBuf> = paths
-        .filter(|path| path.extension().is_some_and(|e| e == "py"))
-        .collect();
-    files.sort();
+    let mut entries: Vec<_> = entries.flatten().collect();
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.path();
+        let hidden = entry.file_name().to_string_lossy().starts_with('.');
+        // A link to a folder may lead back to it, and is not followed.
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            if !hidden {
+                files.extend(below(&path)?);
+            }
+        } else if path.extension().is_some_and(|e| e == "py") {
+            files.push(path);
+        }
+    }
     Ok(files)
 }
 
@@ -145,7 +161,7 @@ fn test_file(command: &Test, file: &Path, tally: &mut Tally) -> Result<()> {
             continue;
         }
         let name = format!("{shown}:{} {}", described.line, described.kernel);
-        match test(command, &loaded, described) {
+        match test(command, &shown, &loaded, described) {
             Ok(said) => {
                 tally.passed += 1;
                 out(&format!("ok      {name}{said}\n"))?;
@@ -161,7 +177,12 @@ fn test_file(command: &Test, file: &Path, tally: &mut Tally) -> Result<()> {
 }
 
 /// One run, by all its schedules; what is to be said of it.
-fn test(command: &Test, loaded: &Loaded, described: &Run) -> std::result::Result<String, String> {
+fn test(
+    command: &Test,
+    shown: &str,
+    loaded: &Loaded,
+    described: &Run,
+) -> std::result::Result<String, String> {
     if let Some(entry) = loaded.file().entry(&described.kernel) {
         let required = entry.constexprs.iter().filter(|p| p.required);
         let missing = required.filter(|p| !described.values.contains_key(&p.name));
@@ -176,13 +197,19 @@ fn test(command: &Test, loaded: &Loaded, described: &Run) -> std::result::Result
     }
     let mut said = String::new();
     for arch in described.archs(&command.arch) {
-        said = on(command, loaded, described, arch)?;
+        said = on(command, shown, loaded, described, arch)?;
     }
     Ok(said)
 }
 
 /// The same as one GPU.
-fn on(command: &Test, loaded: &Loaded, described: &Run, arch: &str) -> std::result::Result<String, String> {
+fn on(
+    command: &Test,
+    shown: &str,
+    loaded: &Loaded,
+    described: &Run,
+    arch: &str,
+) -> std::result::Result<String, String> {
     let text = |error: tirx_build::Error| error.to_string();
     let module = loaded
         .build(Some(&described.kernel), &described.values)
@@ -201,14 +228,19 @@ fn on(command: &Test, loaded: &Loaded, described: &Run, arch: &str) -> std::resu
             Some(why) => format!(", {orders}, not every one: {why}"),
         });
     }
-    let result = described.simulate_by(&lowered, command.schedules);
+    let result = described.simulate_by(&lowered, command.seed, command.schedules);
     result.map(|()| String::new()).map_err(|failed| {
-        format!(
-            "{}\nwith schedule {}: `cargo tirx sim --seed {}` repeats it",
-            failed.message.trim_end(),
-            failed.schedule,
-            failed.schedule
-        )
+        let seed = failed.schedule;
+        let arch = match command.arch == DEFAULT_ARCH {
+            true => String::new(),
+            false => format!(" --arch {}", command.arch),
+        };
+        let again = format!(
+            "cargo tirx test {shown} --filter {}{arch} --seed {seed}",
+            described.kernel
+        );
+        let message = failed.message.trim_end();
+        format!("{message}\nwith schedule {seed}: `{again}` repeats it")
     })
 }
 

@@ -291,18 +291,22 @@ impl Run {
     /// What is not as it is described.
     pub fn simulate(&self, lowered: &IRModule) -> Result<(), String> {
         let failed = |failed: Failed| format!("{} (schedule {})", failed.message, failed.schedule);
-        self.simulate_by(lowered, 1).map_err(failed)
+        self.simulate_by(lowered, None, 1).map_err(failed)
     }
 
-    /// The same by at least `schedules` of them, from that on which `TIRX_SIM_SEED` says.
+    /// The same by `schedules` of them, from `first` on. Without a `first` they begin at the one that `TIRX_SIM_SEED` says, and
+    /// are at least as many as `seeds:` of the file asks for.
     ///
     /// # Errors
     /// The first schedule that leaves something else, and what that is. A fault that is expected must come with one of
     /// the schedules.
-    pub fn simulate_by(&self, lowered: &IRModule, schedules: u64) -> Result<(), Failed> {
+    pub fn simulate_by(&self, lowered: &IRModule, first: Option<u64>, schedules: u64) -> Result<(), Failed> {
         let mut missed = None;
-        let first = machine::first_seed();
-        for seed in first..first.saturating_add(self.seeds.unwrap_or(1).max(schedules)) {
+        let (first, count) = match first {
+            Some(first) => (first, schedules),
+            None => (machine::first_seed(), self.seeds.unwrap_or(1).max(schedules)),
+        };
+        for seed in first..=first.saturating_add(count.saturating_sub(1)) {
             let mut machine = Simulator::with_options(LaunchOptions {
                 seed,
                 ..LaunchOptions::default()

@@ -80,7 +80,7 @@ fn what_is_not_as_described_is_shown() {
     assert_eq!(outcome.code, Some(1));
     for part in [
         "FAILED  wrong.py:16 double\n        element 7 of A: expected 15, found 14\n",
-        "with schedule 0",
+        "with schedule 0: `cargo tirx test wrong.py --filter double --seed 0` repeats it\n",
         "2 passed, 1 failed",
     ] {
         assert!(outcome.out.contains(part), "{part}: {}", outcome.out);
@@ -98,6 +98,31 @@ fn what_is_not_as_described_is_shown() {
         outcome.out.contains("FAILED  wrong.py:5 add") && outcome.out.contains("`# sim: add(N=…)`"),
         "{}",
         outcome.out
+    );
+}
+
+/// What a failed run says to repeat it with repeats it, by the same schedule.
+#[test]
+fn a_failed_run_can_be_repeated() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("kernels/more")).unwrap();
+    let wrong = FILE.replace("-> 2 * i", "-> 2 * i + (i == 7)");
+    fs::write(folder.path("kernels/more/wrong.py"), wrong).unwrap();
+    let outcome = folder.run(&["test", "kernels", "--seed", "5", "--arch", "sm_80"]);
+    assert_eq!(outcome.code, Some(1));
+    let (_, rest) = outcome.out.split_once("with schedule 5: `cargo tirx ").unwrap();
+    let (again, _) = rest.split_once('`').unwrap();
+    assert_eq!(
+        again,
+        "test kernels/more/wrong.py --filter double --arch sm_80 --seed 5"
+    );
+    let repeated = folder.run(&again.split(' ').collect::<Vec<_>>());
+    assert!(
+        repeated.out.contains("FAILED  kernels/more/wrong.py:16 double")
+            && repeated.out.contains("with schedule 5: ")
+            && repeated.out.ends_with("0 passed, 1 failed\n"),
+        "{}",
+        repeated.out
     );
 }
 
