@@ -285,7 +285,10 @@ impl Emitter<'_, '_> {
     ) -> Result<Code> {
         let c = self.expr(condition)?;
         let before = self.out.len();
+        let named = self.divisions.len();
         let x = then(self)?;
+        // What has a name in one branch has none in the other.
+        self.divisions.truncate(named);
         let middle = self.out.len();
         let y = otherwise(self)?;
         if self.out.len() == before && dtype.lanes == 1 && !statement {

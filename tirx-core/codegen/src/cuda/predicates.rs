@@ -7,7 +7,7 @@ use crate::diagnostic::Result;
 use crate::intrin::memory::MemoryInstruction;
 use crate::intrin::row::Form;
 use crate::intrin::{Effect, Op};
-use crate::ir::{BinOp, BufferStore, Expr, ExprKind, Stmt, StmtKind};
+use crate::ir::{BinOp, BufferStore, Expr, ExprKind, Stmt, StmtKind, at};
 use crate::source::Span;
 
 impl Emitter<'_, '_> {
@@ -149,7 +149,7 @@ fn reads(predicate: &Expr, element: &Expr) -> bool {
         ExprKind::Call {
             op: Op::IfThenElse,
             args,
-        } => args.first().is_some_and(|first| reads(first, element)),
+        } => reads(&args[at!(IfThenElse.cond)], element),
         _ => predicate.operands().any(|e| reads(e, element)),
     }
 }
