@@ -631,7 +631,7 @@ fn classes_of_the_language_are_known() {
         "
 import tvm
 from tvm.script import tirx as T
-from tvm.tirx.layout import ComposeLayout, S, TileLayout
+from tvm.tirx.layout import ComposeLayout, Layout, S, TileLayout
 x, p = T.int32(), T.handle('float32')
 E, P = tvm.ir.Expr, tvm.ir.PrimType
 assert isinstance(x, E) and isinstance(x, tvm.tirx.Var) and not isinstance(x, tvm.tirx.IntImm) and not isinstance(3, E)
@@ -640,6 +640,10 @@ assert isinstance(x * 2, E) and isinstance(T.int32(2), tvm.tirx.IntImm) and not 
 tile = TileLayout(S[(4, 8)])
 swizzled = ComposeLayout(3, 3, 3, TileLayout(S[(512,)]))
 assert isinstance(tile, TileLayout) and not isinstance(tile, ComposeLayout)
+assert isinstance(tile, Layout) and isinstance(swizzled, Layout) and not isinstance(1, Layout)
+def kept(layout: Layout) -> Layout | None:
+    return layout
+assert isinstance(kept(tile), TileLayout)
 assert isinstance(swizzled, ComposeLayout) and not isinstance(swizzled, TileLayout)
 from tvm.tirx.analysis import undefined_vars
 y = T.int32()

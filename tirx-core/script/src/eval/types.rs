@@ -232,6 +232,7 @@ const CLASSES: &[(&str, Is)] = &[
         v.as_expr().is_some_and(|e| e.as_float().is_some())
     }),
     ("StringImm", |v| v.as_expr().is_some_and(|e| e.as_str().is_some())),
+    ("Layout", |v| matches!(v, Value::Layout(_))),
     ("TileLayout", |v| matches!(v, Value::Layout(Layout::Tile(_)))),
     ("ComposeLayout", |v| {
         matches!(v, Value::Layout(Layout::Compose(..)))

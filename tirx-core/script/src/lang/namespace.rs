@@ -158,6 +158,11 @@ pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {
                 "Iter" => return lookup("T.Iter"),
                 "ComposeLayout" | "SwizzleLayout" => return lookup(&format!("T.{name}")),
                 "metadata" => return Some(Value::Object(Rc::new(Metadata::Table))),
+                // For annotations and `isinstance`.
+                "Layout" => {
+                    let class = "\"tvm.tirx.layout.Layout\" is the class of all layouts: TileLayout(…) and ComposeLayout(…) make one";
+                    return Some(Value::Unavailable(class.into()));
+                }
                 _ => {}
             }
             if let Some(value) = layouts::builder(name).or_else(|| layouts::axis(name)) {
