@@ -10,6 +10,7 @@
 //! | `--parse-only` | no passes and no CUDA text: what the front end accepts |
 //! | `--errors` | every error in full, and the warnings about modules that compile |
 //! | `--first` | only the first configuration of each module |
+//! | `--most N` | of a module with more configurations, N that are spread over its list |
 //! | `--out DIR` | writes `MODULE-LABEL.cu` there |
 //! | `--nvcc NVCC` | nvcc compiles the texts of each module's first configuration |
 //! | `--simulate PYTHON` | runs `xtask/python/public_kernels.py` (0.27: `public_library.py`) by a Python with NumPy (and PyTorch): small configurations on the simulator |
@@ -44,7 +45,8 @@ struct Wanted {
     words: Vec<String>,
     parse_only: bool,
     errors: bool,
-    first: bool,
+    /// How many configurations of a module are compiled.
+    most: Option<usize>,
     out: Option<PathBuf>,
     nvcc: Option<PathBuf>,
     python: Option<PathBuf>,
@@ -61,7 +63,8 @@ impl Wanted {
             match arg.as_str() {
                 "--parse-only" => wanted.parse_only = true,
                 "--errors" => wanted.errors = true,
-                "--first" => wanted.first = true,
+                "--first" => wanted.most = Some(1),
+                "--most" => wanted.most = Some(args.next().ok_or("--most needs a number")?.parse()?),
                 "--out" => wanted.out = Some(args.next().ok_or("--out needs a folder")?.into()),
                 "--nvcc" => wanted.nvcc = Some(args.next().ok_or("--nvcc needs a program")?.into()),
                 "--simulate" => wanted.python = Some(args.next().ok_or("--simulate needs a Python")?.into()),
@@ -72,7 +75,7 @@ impl Wanted {
             }
         }
         if words.is_empty() {
-            return Err("usage: cargo xtask public-kernels CHECKOUT [WORD…] [--parse-only] [--errors] [--first] [--out DIR] [--nvcc NVCC] \
+            return Err("usage: cargo xtask public-kernels CHECKOUT [WORD…] [--parse-only] [--errors] [--first] [--most N] [--out DIR] [--nvcc NVCC] \
                         [--simulate PYTHON] [--log FILE] [--tirx PROGRAM]"
                 .into());
         }
@@ -187,14 +190,14 @@ fn try_module(wanted: &Wanted, module: &str) -> std::result::Result<Vec<Tried>, 
     let Some(ConstValue::List(configs)) = configs else {
         return Err("CONFIGS is no list of constants".into());
     };
-    let mut tried = Vec::new();
+    let (count, mut tried) = (configs.len(), Vec::new());
     for (number, config) in configs.into_iter().enumerate() {
+        if !is_of_sample(number, count, wanted.most) {
+            continue;
+        }
         let ConstValue::Dict(config) = config else {
             return Err("CONFIGS holds something that is no dict".into());
         };
-        if wanted.first && number > 0 {
-            break;
-        }
         let label = match config.iter().find(|(name, _)| name == "label") {
             Some((_, ConstValue::Str(label))) => label.clone(),
             _ => number.to_string(),
@@ -210,6 +213,14 @@ fn try_module(wanted: &Wanted, module: &str) -> std::result::Result<Vec<Tried>, 
         tried.push(Tried { label, result });
     }
     Ok(tried)
+}
+
+/// Whether a configuration is one of at most `most` that are spread evenly over `count`, the first among them.
+fn is_of_sample(number: usize, count: usize, most: Option<usize>) -> bool {
+    match most {
+        Some(most) if most < count => (0..most).any(|n| n * count / most == number),
+        _ => true,
+    }
 }
 
 fn try_config(

@@ -44,6 +44,8 @@ pub(super) struct Block {
     stmts: Vec<Stmt>,
     /// The position of each flat marker, and the region that it puts around the rest.
     wraps: Vec<(usize, Wrap)>,
+    /// Whether constants say that it never runs.
+    pub(super) never_runs: bool,
 }
 
 impl Block {
@@ -136,7 +138,10 @@ impl Interpreter {
                 format!("statements are nested more than {} deep", limits::NESTING),
             );
         }
-        self.blocks.push(Block::default());
+        self.blocks.push(Block {
+            never_runs: !self.is_reached(),
+            ..Block::default()
+        });
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use tirx_python::Ranged;
 
 use super::expr::target_names;
 use super::kernel_with::close_loops;
+use super::reached::{always_holds, have_no_turn, never_holds};
 use super::stmt::Flow;
 use super::value::{Frame, Value};
 use super::{Args, Interpreter, LoopKind, Mode, Scope, ScopeKind};
@@ -61,11 +62,11 @@ impl Interpreter {
             return self.kernel_else(clauses);
         }
         let condition = lang::condition(&value, at)?;
-        let then = self.conditional_block(span, |i| i.exec_block(body))?;
+        let then = self.conditional_block(never_holds(&condition), span, |i| i.exec_block(body))?;
         let otherwise = if clauses.is_empty() {
             None
         } else {
-            Some(self.conditional_block(span, |i| i.kernel_else(clauses))?)
+            Some(self.conditional_block(always_holds(&condition), span, |i| i.kernel_else(clauses))?)
         };
         // An `else` that does nothing stays one, as in TVM: simplification drops it.
         self.emit(Stmt::if_else(condition, then, otherwise, at))?;
@@ -85,14 +86,15 @@ impl Interpreter {
         }
     }
 
-    /// A block that the kernel may skip.
+    /// A block that the kernel may skip, or always does.
     fn conditional_block(
         &mut self,
+        never_runs: bool,
         span: Span,
         run: impl FnOnce(&mut Interpreter) -> Result<Flow>,
     ) -> Result<Stmt> {
         self.choices += 1;
-        let block = self.kernel_block(span, run);
+        let block = self.kernel_block(never_runs, span, run);
         self.choices -= 1;
         block
     }
@@ -100,10 +102,14 @@ impl Interpreter {
     /// Runs statements in a block and a scope of their own; gives what they built.
     fn kernel_block(
         &mut self,
+        never_runs: bool,
         span: Span,
         run: impl FnOnce(&mut Interpreter) -> Result<Flow>,
     ) -> Result<Stmt> {
         self.open_block(span)?;
+        if never_runs {
+            self.block_never_runs();
+        }
         let scope = Scope::new(ScopeKind::Block, Some(self.scope.clone()));
         let saved = std::mem::replace(&mut self.scope, scope);
         let result = run(self);
@@ -273,7 +279,7 @@ impl Interpreter {
             }
         }
         self.loops.push(LoopKind::Run);
-        let body = self.conditional_block(span, |i| {
+        let body = self.conditional_block(have_no_turn(loops), span, |i| {
             let mode = std::mem::replace(&mut i.mode, Mode::Meta);
             let bound = i.bind(&s.target, value);
             i.mode = mode;
@@ -301,7 +307,7 @@ impl Interpreter {
             v => Expr::bool(self.truth(v, at)?).at(at),
         };
         self.loops.push(LoopKind::Run);
-        let body = self.conditional_block(span, |i| i.exec_block(&s.body));
+        let body = self.conditional_block(never_holds(&condition), span, |i| i.exec_block(&s.body));
         self.loops.pop();
         self.emit(Stmt::new(StmtKind::While(condition, body?), at))?;
         Ok(Flow::Normal)

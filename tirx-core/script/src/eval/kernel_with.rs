@@ -171,6 +171,9 @@ impl Interpreter {
     /// Begins the body of a frame.
     pub(super) fn open_frame(&mut self, frame: &Rc<Frame>, span: Span) -> Result<()> {
         self.open_block(span)?;
+        if self.never_enters(frame) {
+            self.block_never_runs();
+        }
         self.open_frames.push(frame.clone());
         if let Frame::If(_) = **frame {
             self.branches.push((None, None));

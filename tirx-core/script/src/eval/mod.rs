@@ -73,6 +73,7 @@ mod ops;
 mod percent;
 #[cfg(test)]
 mod python_tests;
+mod reached;
 mod records;
 pub(crate) mod scope;
 mod signature;

@@ -502,6 +502,8 @@ pub struct Region {
     pub ranges: Vec<(Expr, Expr)>,
     /// How many dimensions were written; the others are whole.
     pub written: usize,
+    /// Whether it may go beyond its buffer, as it stands in a statement that never runs.
+    pub never_runs: bool,
 }
 
 /// A statement with a body, before its body exists.

@@ -16,6 +16,25 @@ enum Index {
     Slice { start: Expr, stop: Expr, step: Expr },
 }
 
+/// Which constant places an access may have.
+#[derive(Clone, Copy)]
+struct Places {
+    /// Elements behind the last of the first dimension that have an address.
+    past: i128,
+    /// Whether constants say that the statement never runs: it may have any then.
+    never_runs: bool,
+}
+
+impl Places {
+    /// Those of the elements.
+    fn of(interp: &Interpreter) -> Places {
+        Places {
+            past: 0,
+            never_runs: !interp.is_reached(),
+        }
+    }
+}
+
 /// Lanes of one value.
 const MOST_LANES: u64 = 4096;
 
@@ -27,7 +46,7 @@ fn items(index: &Value) -> Vec<Value> {
     }
 }
 
-fn parse(buffer: &Buffer, index: &Value, past: i128, span: Span) -> Result<Vec<Index>> {
+fn parse(buffer: &Buffer, index: &Value, places: Places, span: Span) -> Result<Vec<Index>> {
     let items = items(index);
     let dims = buffer.shape.len();
     if items.len() > dims {
@@ -57,13 +76,15 @@ fn parse(buffer: &Buffer, index: &Value, past: i128, span: Span) -> Result<Vec<I
                 let (first, end) = covered(&start, &stop, &step);
                 // Tensor copies fill what a region of global memory has beyond its buffer; `check_region` looks at others.
                 let overhangs = buffer.scope() == "global" && step.is_int(1);
-                check_slice(buffer, dim, (&first, &end), overhangs, span)?;
+                check_slice(buffer, dim, (&first, &end), overhangs, places.never_runs, span)?;
                 Ok(Index::Slice { start, stop, step })
             }
             Value::Ellipsis => error(span, format!("`…` is no index of {}", buffer.name)),
             item => {
                 let index = one_index(buffer, dim, item, span)?;
-                check_range(buffer, dim, &index, if dim == 0 { past } else { 0 }, span)?;
+                if !places.never_runs {
+                    check_range(buffer, dim, &index, if dim == 0 { places.past } else { 0 }, span)?;
+                }
                 Ok(Index::At(index))
             }
         })
@@ -165,7 +186,7 @@ fn covered(start: &Expr, stop: &Expr, step: &Expr) -> (Expr, Expr) {
 pub(super) fn check_region(region: &BufferRegion, span: Span) -> Result<()> {
     for (dim, (min, extent)) in region.ranges.iter().enumerate() {
         let stop = linear::sum(min, extent, span)?;
-        check_slice(&region.buffer, dim, (min, &stop), false, span)?;
+        check_slice(&region.buffer, dim, (min, &stop), false, false, span)?;
     }
     Ok(())
 }
@@ -175,6 +196,7 @@ fn check_slice(
     dim: usize,
     (start, stop): (&Expr, &Expr),
     overhangs: bool,
+    never_runs: bool,
     span: Span,
 ) -> Result<()> {
     if buffer.layout.is_none() {
@@ -189,7 +211,9 @@ fn check_slice(
         )))
     };
     let (first, last) = (start.as_int(), stop.as_int());
-    if let Some(v) = first.filter(|v| *v < 0).or(last.filter(|v| *v < 0)) {
+    if let Some(v) = first.filter(|v| *v < 0).or(last.filter(|v| *v < 0))
+        && !never_runs
+    {
         return bad(format!(
             "slice bound {v} of dimension {dim} of {} is negative",
             buffer.name
@@ -198,6 +222,7 @@ fn check_slice(
     if let (Some(v), Some(e)) = (last, extent)
         && v > e
         && !overhangs
+        && !never_runs
     {
         return bad(format!(
             "slice bound {v} is out of range for dimension {dim} of {}",
@@ -264,22 +289,26 @@ fn check_vector(buffer: &Buffer, indices: &[Expr], span: Span) -> Result<()> {
 }
 
 /// `buffer[index]`: an element, a vector (slices with a step), or a region.
-pub(super) fn load(buffer: &Buffer, index: &Value, span: Span) -> Result<Value> {
-    load_within(buffer, index, 0, span)
+pub(super) fn load(interp: &Interpreter, buffer: &Buffer, index: &Value, span: Span) -> Result<Value> {
+    load_within(buffer, index, Places::of(interp), span)
 }
 
 /// As [`load`], for the address of an element: one past the last of the first dimension has one too. In raw bytes any
 /// address may be computed: a part that is empty may begin behind the end, aligned up.
-pub(super) fn address(buffer: &Buffer, index: &Value, span: Span) -> Result<Value> {
+pub(super) fn address(interp: &Interpreter, buffer: &Buffer, index: &Value, span: Span) -> Result<Value> {
     let raw = buffer.dtype == DType::UINT8 && buffer.shape.len() == 1;
-    load_within(buffer, index, if raw { ALIGNED_UP } else { 1 }, span)
+    let places = Places {
+        past: if raw { ALIGNED_UP } else { 1 },
+        ..Places::of(interp)
+    };
+    load_within(buffer, index, places, span)
 }
 
 /// Bytes behind the end of raw storage at which an aligned empty part may begin.
 const ALIGNED_UP: i128 = 1024;
 
-fn load_within(buffer: &Buffer, index: &Value, past: i128, span: Span) -> Result<Value> {
-    let parsed = parse(buffer, index, past, span)?;
+fn load_within(buffer: &Buffer, index: &Value, places: Places, span: Span) -> Result<Value> {
+    let parsed = parse(buffer, index, places, span)?;
     let stepped = |i: &Index| matches!(i, Index::Slice { step, .. } if !step.is_int(1));
     let sliced = parsed.iter().any(|i| matches!(i, Index::Slice { .. }));
     if (sliced && !parsed.iter().any(stepped)) || parsed.len() < buffer.shape.len() {
@@ -304,6 +333,7 @@ fn load_within(buffer: &Buffer, index: &Value, past: i128, span: Span) -> Result
             buffer: buffer.clone(),
             ranges,
             written,
+            never_runs: places.never_runs,
         })));
     }
     let indices = indices(buffer, parsed, span)?;
@@ -348,7 +378,7 @@ pub(super) fn region_load(region: &Region, span: Span) -> Result<Expr> {
     let mut indices = Vec::with_capacity(region.ranges.len());
     for (dim, (min, extent)) in region.ranges.iter().enumerate() {
         let stop = linear::sum(min, extent, span)?;
-        check_slice(buffer, dim, (min, &stop), false, span)?;
+        check_slice(buffer, dim, (min, &stop), false, region.never_runs, span)?;
         let one = Expr::constant(min.dtype, 1).at(span);
         indices.push(match extent.as_int() {
             Some(1) => min.clone(),
@@ -384,18 +414,19 @@ pub(super) fn store(
     predicate: Option<Expr>,
     span: Span,
 ) -> Result<()> {
-    let stmt = store_stmt(buffer, index, value, predicate, span)?;
+    let stmt = store_stmt(interp, buffer, index, value, predicate, span)?;
     interp.emit(stmt)
 }
 
 pub(super) fn store_stmt(
+    interp: &Interpreter,
     buffer: &Buffer,
     index: &Value,
     value: &Value,
     predicate: Option<Expr>,
     span: Span,
 ) -> Result<Stmt> {
-    let parsed = parse(buffer, index, 0, span)?;
+    let parsed = parse(buffer, index, Places::of(interp), span)?;
     if parsed.len() < buffer.shape.len() {
         let (dims, given) = (buffer.shape.len(), parsed.len());
         let message = format!(

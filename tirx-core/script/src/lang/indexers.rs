@@ -365,7 +365,7 @@ impl Object for Indexer {
         let items = index.as_items().unwrap_or_else(|| vec![index.clone()]);
         match &self.kind {
             IndexerKind::Sub => sub_index(interp, &self.buffer, &items, span).map(Value::Buffer),
-            IndexerKind::Chunk(counts) => chunk_index(&self.buffer, counts, &items, span),
+            IndexerKind::Chunk(counts) => chunk_index(interp, &self.buffer, counts, &items, span),
             IndexerKind::Tile(specs) => {
                 tile_index(interp, &self.buffer, specs, &items, span).map(Value::Buffer)
             }
@@ -449,7 +449,13 @@ fn sub_index(interp: &mut Interpreter, of: &Buffer, items: &[Value], span: Span)
     Ok(buffer)
 }
 
-fn chunk_index(buffer: &Buffer, counts: &[Option<i128>], items: &[Value], span: Span) -> Result<Value> {
+fn chunk_index(
+    interp: &Interpreter,
+    buffer: &Buffer,
+    counts: &[Option<i128>],
+    items: &[Value],
+    span: Span,
+) -> Result<Value> {
     if items.len() > counts.len() {
         return error(
             span,
@@ -479,7 +485,7 @@ fn chunk_index(buffer: &Buffer, counts: &[Option<i128>], items: &[Value], span: 
             step: Value::None,
         })));
     }
-    super::access::load(buffer, &Value::tuple(index), span)
+    super::access::load(interp, buffer, &Value::tuple(index), span)
 }
 
 fn tile_index(

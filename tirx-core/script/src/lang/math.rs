@@ -566,9 +566,8 @@ fn buffer_load(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let Some(buffer) = call.get("buffer").and_then(|(v, _)| convert::buffer(v)) else {
         return call.expected("buffer", "a buffer");
     };
-    let _ = interp;
     let index = Value::tuple(call.items("indices", "a list of indices")?);
-    let loaded = super::access::load(&buffer, &index, call.span)?;
+    let loaded = super::access::load(interp, &buffer, &index, call.span)?;
     let (Value::Expr(e), Some(predicate)) = (&loaded, call.opt_expr("predicate")?) else {
         return Ok(loaded);
     };

@@ -69,13 +69,13 @@ static METHODS: &[Function] = &[
     function(
         "Buffer.elem_offset_of",
         const { &[required(SELF), required("indices"), optional("inner")] },
-        |_, c| elem_offset_of(c).map(Value::Expr),
+        |i, c| elem_offset_of(i, c).map(Value::Expr),
     ),
     function(
         "Buffer.byte_offset_of",
         const { &[required(SELF), required("indices"), optional("inner")] },
-        |_, c| {
-            let elements = elem_offset_of(c)?;
+        |i, c| {
+            let elements = elem_offset_of(i, c)?;
             let bits = Operand::Int(this(c)?.dtype.bits as i128);
             let scaled = typing::binary(Arithmetic::Mul, elements.into(), bits, c.span)?;
             typing::binary(Arithmetic::FloorDiv, scaled.into(), Operand::Int(8), c.span).map(Value::Expr)
@@ -353,17 +353,17 @@ fn indices(call: &Call, name: &str) -> Result<Value> {
 }
 
 /// The element at the indices.
-fn element(call: &Call, name: &str) -> Result<Expr> {
+fn element(interp: &Interpreter, call: &Call, name: &str) -> Result<Expr> {
     let buffer = this(call)?;
-    match super::access::load(&buffer, &indices(call, name)?, call.span)? {
+    match super::access::load(interp, &buffer, &indices(call, name)?, call.span)? {
         Value::Expr(e) => Ok(e),
         _ => call.expected(name, "a list of indices, without slices"),
     }
 }
 
-fn ptr_to(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn ptr_to(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let buffer = this(call)?;
-    let load = match super::access::address(&buffer, &indices(call, "indices")?, call.span)? {
+    let load = match super::access::address(interp, &buffer, &indices(call, "indices")?, call.span)? {
         Value::Expr(e) => e,
         _ => return call.expected("indices", "a list of indices, without slices"),
     };
@@ -407,11 +407,11 @@ fn vector_index(call: &Call, buffer: &Buffer, wanted: DType) -> Result<Value> {
     Ok(Value::tuple(items))
 }
 
-fn vload(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn vload(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let buffer = this(call)?;
     let dtype = call.dtype_or("dtype", buffer.dtype)?;
     let index = vector_index(call, &buffer, dtype)?;
-    let loaded = super::access::load(&buffer, &index, call.span)?;
+    let loaded = super::access::load(interp, &buffer, &index, call.span)?;
     let (Some(predicate), Value::Expr(e)) = (call.opt_expr("predicate")?, &loaded) else {
         return Ok(loaded);
     };
@@ -454,14 +454,14 @@ fn vstore(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
         Some(p) => Some(predicate_for(call, p, value.dtype)?),
         None => None,
     };
-    let stmt = super::access::store_stmt(&buffer, &index, &Value::Expr(value), predicate, call.span)?;
+    let stmt = super::access::store_stmt(interp, &buffer, &index, &Value::Expr(value), predicate, call.span)?;
     debug_assert!(matches!(stmt.kind, StmtKind::BufferStore(_)));
     interp.emit(Stmt::new(stmt.kind.clone(), call.span))?;
     Ok(Value::None)
 }
 
-fn elem_offset_of(call: &mut Call) -> Result<Expr> {
-    let load = element(call, "indices")?;
+fn elem_offset_of(interp: &Interpreter, call: &mut Call) -> Result<Expr> {
+    let load = element(interp, call, "indices")?;
     let inner = !matches!(call.get("inner"), Some((Value::Bool(false), _)));
     let offset = calls::offset_of_element(load).at(call.span);
     match this(call)?.elem_offset.clone() {
@@ -470,9 +470,9 @@ fn elem_offset_of(call: &mut Call) -> Result<Expr> {
     }
 }
 
-fn offset_of(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn offset_of(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let buffer = this(call)?;
-    let ExprKind::BufferLoad { indices, .. } = &element(call, "indices")?.kind else {
+    let ExprKind::BufferLoad { indices, .. } = &element(interp, call, "indices")?.kind else {
         return call.expected("indices", "a list of indices");
     };
     let offset = if buffer.strides.is_empty() {

@@ -144,7 +144,7 @@ pub fn value_attribute(interp: &mut Interpreter, value: &Value, name: &str, span
 /// [`Value::Tuple`], slices in it [`Value::Slice`].
 pub fn subscript(interp: &mut Interpreter, value: &Value, index: &Value, span: Span) -> Result<Value> {
     match value {
-        Value::Buffer(b) => access::load(b, index, span),
+        Value::Buffer(b) => access::load(interp, b, index, span),
         Value::Region(r) => regions::part(r, index, span),
         Value::DType(d) => dtypes::subscript(*d, index, span),
         Value::MetaVar(inner) => subscript(interp, inner, index, span),
@@ -156,7 +156,7 @@ pub fn subscript(interp: &mut Interpreter, value: &Value, index: &Value, span: S
         Value::Expr(_) => match convert::buffer(value) {
             Some(b) if b.shape.len() == 1 && b.shape[0].is_int(1) => {
                 check_scalar_index(&b, index, span)?;
-                access::load(&b, index, span)
+                access::load(interp, &b, index, span)
             }
             _ => not_subscriptable(value, span),
         },

@@ -95,5 +95,6 @@ pub(super) fn part(region: &Region, index: &Value, span: Span) -> Result<Value> 
         buffer: region.buffer.clone(),
         ranges,
         written: region.written.max(items.len()),
+        never_runs: region.never_runs,
     })))
 }
