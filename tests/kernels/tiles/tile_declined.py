@@ -238,6 +238,31 @@ def direct_by_a_cta(A: T.Buffer((128,), "float32")):
 
 
 @T.prim_func
+def a_start_between_16_bytes(A: T.Buffer((16, 32), "float16")):
+    T.device_entry(); T.cta_id([1]); t = T.thread_id([32])
+    s = T.alloc_buffer((16, 16), "float16", scope="shared", align=128)
+    bar = T.alloc_shared((1,), "uint64")
+    if t == 0:
+        Tx.copy_async(s, A[:, 4:20], mbar=bar.ptr_to([0]))
+
+
+@T.prim_func
+def a_sum_that_the_copy_engine_has_not(A: T.Buffer((16, 16), "int64")):
+    T.device_entry(); T.cta_id([1]); t = T.thread_id([32])
+    s = T.alloc_buffer((16, 16), "int64", scope="shared", align=128)
+    if t == 0:
+        Tx.copy_async(A, s, use_tma_reduce="add")
+
+
+@T.prim_func
+def a_maximum_that_the_copy_engine_has_not(A: T.Buffer((16, 16), "float32")):
+    T.device_entry(); T.cta_id([1]); t = T.thread_id([32])
+    s = T.alloc_buffer((16, 16), "float32", scope="shared", align=128)
+    if t == 0:
+        Tx.copy_async(A, s, use_tma_reduce="max")
+
+
+@T.prim_func
 def outputs_of_another_number():
     T.device_entry(); T.cta_id([1]); T.thread_id([64])
     s = T.alloc_buffer((8, 8), "float32", scope="shared")

@@ -152,8 +152,13 @@ impl<'a> Instruction<'a> {
         if fits && k == wanted {
             return Ok(());
         }
+        let columns = match step {
+            0 => String::new(),
+            _ if kind == "i8" && !self.pair => format!("N is 8, 24 or a multiple of {step} up to 256, "),
+            _ => format!("N is a multiple of {step} up to 256, "),
+        };
         Err(format!(
-            "tcgen05.mma of kind {kind} with {} has no shape {m}x{n}x{k} (K is {wanted})",
+            "tcgen05.mma of kind {kind} with {} has no shape {m}x{n}x{k} ({columns}K is {wanted})",
             if self.pair { "a pair of CTAs" } else { "one CTA" }
         ))
     }

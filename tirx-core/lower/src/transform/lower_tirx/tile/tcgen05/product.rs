@@ -204,6 +204,12 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
             "cta_group=2 is a product of two CTAs of a cluster",
         ));
     }
+    if [a, b].iter().any(|r| r.buffer.dtype == DType::FLOAT32) && !call.option_flag("is_AB_tf32") {
+        return Err(Decline::mistake(
+            "gemm_async: A or B is float32, of which tensor cores read the 19 bits of tf32",
+            "is_AB_tf32=True says that this is meant",
+        ));
+    }
     let dtypes = [c, a, b].map(|r| operand_dtype(r, call));
     let [d_dtype, a_dtype, b_dtype] = [&*dtypes[0], &*dtypes[1], &*dtypes[2]];
     let factors = match (call.optional_region("SFA"), call.optional_region("SFB")) {

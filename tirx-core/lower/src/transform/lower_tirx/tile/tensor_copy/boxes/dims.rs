@@ -1,7 +1,7 @@
 //! The dimensions of a tensor map and of its boxes: merged where they continue each other, and whether the hardware takes
 //! them.
 
-use super::super::super::multiples::may_be_multiple;
+use super::super::super::multiples::{may_be_multiple, remainder};
 use super::{Boxes, Dim, GRANULE, LARGEST_BOX, LONG_ROW, MOST_DIMENSIONS, SHARED_ALIGNMENT};
 use super::{divided, scaled};
 use crate::arith::Analyzer;
@@ -170,6 +170,15 @@ impl Boxes {
         if inner % GRANULE != 0 {
             return Err(format!(
                 "the rows of the boxes have {inner} contiguous bytes, tensor copies move multiples of {GRANULE}"
+            ));
+        }
+        // Measured on an H200: any other start is an illegal instruction, whatever the dtype.
+        let step = GRANULE / bytes.min(GRANULE);
+        if !may_be_multiple(&first.at, step, facts) {
+            let behind = remainder(&first.at, step, facts).as_int().unwrap_or(0) * bytes;
+            return Err(format!(
+                "the copy begins {behind} bytes behind a multiple of {GRANULE} bytes in the tensor's rows, and tensor copies \
+                 begin at one"
             ));
         }
         if self.swizzle > 0 && inner > GRANULE << self.swizzle {
