@@ -7,7 +7,7 @@
 //!
 //! **Conditions.** Scope thread, warp, warpgroup or CTA with all threads active; constant extents; for `gmem_smem` one side
 //! in global and one in shared memory, and the threads divide the elements; for `same_memory` both sides in shared or both in
-//! global memory, and no element on both. Offsets and global strides may be symbolic.
+//! global memory, and no element on both. Offsets and global strides may be symbolic. Vectors of float4 are whole bytes.
 //!
 //! **Cost.** `ceil(elements / (threads * vector))` loads and stores per thread, of up to 16 bytes. No barrier: readers of
 //! elements that other threads copied must synchronize.
@@ -110,11 +110,14 @@ fn vectors(call: &Call<'_>, ragged: bool, cx: &mut Context<'_>) -> Result<Plan, 
     let (far, near) = if loads_far { (src, dst) } else { (dst, src) };
     let dtype = far.buffer.dtype;
     let bits = bits(dtype);
-    if bits % 8 != 0 {
-        return Err(format!("{dtype} elements are not whole bytes").into());
-    }
     let threads = cx.thread_count()?;
     let partition = partition(far, near, if ragged { 1 } else { threads }, &WIDTHS, cx)?;
+    // Two halves of a byte that threads copy alone are a race, and no instruction moves one.
+    if partition.vector * bits % 8 != 0 {
+        let message =
+            format!("{dtype} elements are moved by whole bytes, which do not lie in one piece on both sides");
+        return Err(message.into());
+    }
     let bytes = partition.vector * bits / 8;
     if bytes > 16 {
         return Err(format!("{dtype} is wider than one instruction").into());
