@@ -24,7 +24,7 @@
 //! | `# test: compile sm_100a` | nvcc takes the CUDA text, where there is one |
 //! | `# sim: KERNEL` | the simulator leaves what the lines below say, by expressions ([`expressions`]); anywhere in the file; `KERNEL on sm_90a, sm_100a` runs it as each of these GPUs |
 //! | `# test: sim` | the simulator leaves what `NAME.sim.txt` says ([`runs`]), for values that no expression gives |
-//! | `# variant: NAME of KERNEL` | a kernel like another one, but for the changes in the lines below ([`variants`]) |
+//! | `# variant: NAME of KERNEL` | a kernel like another one, but for the changes in the lines below ([`variants`]); `NAME of KERNEL on sm_100a` runs it as that GPU |
 //! | `# error: text` | building or lowering fails, and the rendered message holds the text (one line each) |
 //! | `# test: messages` | each kernel of the file is wrong, and the rendered messages are those of `NAME.messages.txt` |
 //! | `# entry: name` | the kernel that is meant; all of the file's where there is none |

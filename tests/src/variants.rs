@@ -18,7 +18,8 @@
 //! will do. A text that is not found, or
 //! found several times, is an error; `without 2:` and `replace 2:` mean the second place, `without all:` and
 //! `replace all:` every one. Changes apply one after the other. Arguments, and what must be in them after the run, are those
-//! of the first `# sim:` of the kernel; `fault:` and `seeds:` are the variant's own.
+//! of the first `# sim:` of the kernel; `fault:` and `seeds:` are the variant's own. `# variant: NAME of KERNEL on sm_100a` runs
+//! as that GPU; without `on` a variant runs as those of the kernel's `# sim:`.
 //!
 //! `expand` writes variants out at the end of the text, so that nothing else needs to know of them.
 
@@ -28,6 +29,8 @@ use std::fmt::Write as _;
 struct Variant<'a> {
     name: &'a str,
     of: &'a str,
+    /// The GPUs that it runs as, where they are not those of the kernel.
+    on: Option<&'a str>,
     changes: Vec<Change>,
     /// Lines of its `# sim:`.
     lines: Vec<&'a str>,
@@ -70,9 +73,14 @@ pub fn expand(text: &str) -> Result<String, String> {
         }
         let (head, arguments) = run_of(text, variant.of).unwrap_or(("", Vec::new()));
         let values = head.trim().strip_prefix(variant.of).unwrap_or_default();
+        let (values, gpus) = values.split_once(" on ").unwrap_or((values, ""));
+        let gpus = match variant.on.unwrap_or(gpus) {
+            "" => String::new(),
+            gpus => format!(" on {gpus}"),
+        };
         out += "\n\n";
         if !(variant.lines.is_empty() && arguments.is_empty()) {
-            let _ = writeln!(out, "# sim: {}{values}", variant.name);
+            let _ = writeln!(out, "# sim: {}{values}{gpus}", variant.name);
             let fails = variant.lines.iter().any(|line| line.starts_with("fault:"));
             let same =
                 |line: &str, other: &str| argument(line).is_some() && argument(line) == argument(other);
@@ -103,9 +111,14 @@ fn read(text: &str) -> Result<Vec<Variant<'_>>, String> {
             let (name, of) = head
                 .split_once(" of ")
                 .ok_or(format!("`{line}` is not `# variant: NAME of KERNEL`"))?;
+            let (of, on) = match of.split_once(" on ") {
+                Some((of, on)) => (of, Some(on.trim())),
+                None => (of, None),
+            };
             variants.push(Variant {
                 name: name.trim(),
                 of: of.trim(),
+                on,
                 changes: Vec::new(),
                 lines: Vec::new(),
             });
@@ -291,6 +304,18 @@ mod tests {
                 .unwrap()
                 .ends_with(":\n    sync()\n")
         );
+    }
+
+    #[test]
+    fn variants_run_as_the_gpus_of_their_kernel_or_as_their_own() {
+        let file = FILE.replace("copies(N=2)", "copies(N=2) on sm_90a, sm_100a");
+        for (on, expected) in [("", "on sm_90a, sm_100a"), (" on sm_120a", "on sm_120a")] {
+            let text = expand(&format!(
+                "{file}\n\n# variant: other of copies{on}\n#   without: \"sync()\"\n"
+            ));
+            let expected = format!("\n# sim: other(N=2) {expected}\n");
+            assert!(text.unwrap().contains(&expected));
+        }
     }
 
     #[test]

@@ -93,3 +93,27 @@ def packed(A: T.Buffer((32,), "uint32"), B: T.Buffer((2, 32), "uint32")):
     pair: T.let = T.reinterpret("float16x2", A[tx])
     B[0, tx] = T.reinterpret("uint32", T.cuda.__shfl_sync(T.uint32(0xFFFFFFFF), pair, 31 - tx, 32))
     B[1, tx] = T.reinterpret("uint32", T.cuda.__shfl_xor_sync(T.uint32(0xFFFFFFFF), pair, 1, 32))
+
+
+# Lanes that have returned take no part, whatever the mask names: nobody waits for them.
+# sim: without_the_last
+#   A: uint32[32] = i * i
+#   B: uint32[2x32] = 0 -> ([A[j ^ 1], A[23 - j]][i] if j < 24 else 0)
+@T.prim_func
+def without_the_last(A: T.Buffer((32,), "uint32"), B: T.Buffer((2, 32), "uint32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    s = T.alloc_shared((32,), "uint32")
+    if tx >= 24:
+        return
+    B[0, tx] = T.tvm_warp_shuffle_xor(T.uint32(0xFFFFFFFF), A[tx], 1, 32, 32)
+    s[tx] = A[tx]
+    T.cuda.warp_sync()
+    B[1, tx] = s[23 - tx]
+
+
+# They have no value to give.
+# variant: of_the_last of without_the_last
+#   replace: "A[tx], 1, 32" -> "A[tx], 16, 32"
+#   fault: reads the value of lane 24, which has ended
