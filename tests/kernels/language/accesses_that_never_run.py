@@ -69,12 +69,14 @@ def built(words):
                 I.buffer_store(registers, A[tx * words + i], [i])
             with I.If(T.And(T.bool(words == 4), tx < 32)):
                 with I.Then():
-                    T.ptx.st.global_.v4.b32(B.ptr_to([tx * 4]), registers[0], registers[1], registers[2], registers[3])
+                    I.evaluate(
+                        T.ptx.st.global_.v4.b32(B.ptr_to([tx * 4]), registers[0], registers[1], registers[2], registers[3])
+                    )
             with I.If(T.bool(words != 2)):
                 with I.Then():
                     I.evaluate(0)
                 with I.Else():
-                    T.ptx.st.global_.v2.b32(B.ptr_to([tx * 2]), registers[0], registers[1])
+                    I.evaluate(T.ptx.st.global_.v2.b32(B.ptr_to([tx * 2]), registers[0], registers[1]))
     return builder.get()
 
 

@@ -65,7 +65,9 @@ impl Analyzer {
     /// Whether the replacement of a rule stays within the dtype of its operands, or its pattern may leave it too.
     pub(super) fn keeps_within(&self, pattern: &Pattern, replacement: &Pattern, found: &Match<'_>) -> bool {
         let range = ConstIntBound::of_dtype(found.number(0).dtype);
-        if self.bound_within(replacement, found, range).is_some() {
+        if self.bound_within(replacement, found, range).is_some()
+            || chooses_before_it_computes(pattern, replacement)
+        {
             return true;
         }
         match found.operands().all(|e| self.is_known(e)) {
@@ -375,6 +377,29 @@ impl Analyzer {
     }
 }
 
+/// Whether the replacement computes one of the two values that the pattern chooses from, whatever is chosen: `min(x, y) + z` for
+/// `min(x + z, y + z)`.
+fn chooses_before_it_computes(pattern: &Pattern, replacement: &Pattern) -> bool {
+    let (Pattern::Binary(BinOp::Min | BinOp::Max, a, b), Pattern::Binary(op, x, y)) = (pattern, replacement)
+    else {
+        return false;
+    };
+    let arms = |side: &Pattern| match side {
+        Pattern::Binary(BinOp::Min | BinOp::Max, p, q) => vec![(**p).clone(), (**q).clone()],
+        other => vec![other.clone()],
+    };
+    let (firsts, seconds) = (arms(x), arms(y));
+    let is_operand = |x: &Pattern, y: &Pattern| {
+        let computed =
+            |x: &Pattern, y: &Pattern| Pattern::Binary(*op, Box::new(x.clone()), Box::new(y.clone()));
+        [a, b].into_iter().any(|operand| {
+            **operand == computed(x, y)
+                || matches!(op, BinOp::Add | BinOp::Mul) && **operand == computed(y, x)
+        })
+    };
+    may_overflow(*op) && firsts.iter().all(|x| seconds.iter().all(|y| is_operand(x, y)))
+}
+
 /// Whether a constant is so large that adding it to an index is likely to leave `range`.
 fn is_near_the_edge(constant: i128, range: ConstIntBound) -> bool {
     constant.saturating_abs() > range.max >> 7
@@ -451,6 +476,21 @@ mod tests {
         assert_eq!(
             simplified(|[n, ..]| remainder(bits(n) - Expr::int32(5), 3)),
             "(T.bitwise_and(n, 2147483647) - 5) % 3"
+        );
+    }
+
+    #[test]
+    fn what_two_sums_share_is_added_behind_a_choice() {
+        // One of the sums is what the kernel computes, also where its other part is near the end of the dtype.
+        let bits = |n: Expr| Expr::call(Op::BitwiseAnd, DType::INT32, vec![n, Expr::int32(i32::MAX)]);
+        let least = |a, b| Expr::binary(BinOp::Min, a, b);
+        assert_eq!(
+            simplified(|[n, x, ..]| least(bits(n.clone()) - Expr::int32(1), n + x - Expr::int32(1))),
+            "T.min(T.bitwise_and(n, 2147483647), n + x) - 1"
+        );
+        assert_eq!(
+            simplified(|[n, x, y, _]| least(bits(n.clone()) + x.clone(), n + y)),
+            "T.min(T.bitwise_and(n, 2147483647) + x, n + y)"
         );
     }
 

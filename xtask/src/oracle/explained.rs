@@ -467,6 +467,41 @@ const KNOWN: &[Known] = &[
         },
     ),
     (
+        "TVM evaluates an index that has no name, which does nothing",
+        |p| p.after(&["LowerTIRx"]) && p.at.right.trim() == "v = T.int32()\nT.evaluate(v)",
+    ),
+    (
+        "a branch whose condition is a constant goes in StmtSimplify; in TVM with the tile primitives",
+        |p| p.after(&["LowerTIRx"]) && p.ours_has("if T.bool(False):") && !p.theirs_has("T.bool(False)"),
+    ),
+    (
+        "an empty loop stays in the text, where it does nothing; TVM leaves it out in UnrollLoop",
+        |p| {
+            p.after(&["UnrollLoop"])
+                && p.ours_has("for i in range(4):\n    T.evaluate(0)")
+                && !p.theirs_has("range(4)")
+        },
+    ),
+    (
+        "TVM prints the address behind a buffer's end as that of an element, which reads back nowhere",
+        |p| p.modules.is_none() && p.ours_has("is out of range for dimension") && p.ours_has("T.address_of("),
+    ),
+    (
+        "a factor of several terms stays with each where what it multiplies may leave its dtype",
+        |p| {
+            p.after(&["FlattenBuffer", "StmtSimplify2"])
+                && p.ours_has(" * (p + q)")
+                && p.theirs_has(" * (p + q)")
+        },
+    ),
+    (
+        "TVM's text names a parameter that has no name, which messages then say",
+        |p| {
+            p.after(&["SplitHostDevice"]) && p.at.right.trim().starts_with("_ptr")
+                || p.at.path.ends_with(".message") && p.theirs_has("(: Tensor(")
+        },
+    ),
+    (
         "TVM prints operands that its CUDA text adds, which read back nowhere",
         |p| p.modules.is_none() && p.ours_has("positional arguments but"),
     ),

@@ -31,7 +31,8 @@ const MATH: &str = "math functions are operators, not `call_pure_extern`";
 
 /// Enclosing conditions are used, empty branches are removed, bounds that always hold are dropped.
 const SIMPLER: &str = "StmtSimplify knows more here: TVM's module becomes ours by it";
-/// TVM sorts the terms of a sum by their constant factors, and misses a term in brackets.
+/// TVM sorts the terms of a sum by their constant factors, and misses a term in brackets. A sum here is written so that no part of it leaves its
+/// dtype.
 const ORDER: &str = "the terms of a sum stand in another order";
 /// TVM emits the check of a stride that has no effect, of a dimension of one element.
 const VACUOUS: &str = "an assertion that always holds is left out";
@@ -81,24 +82,31 @@ impl Mutator for Sorted {
         let expr = self.walk_expr(expr);
         let mut terms = Vec::new();
         if expr.dtype.is_integer() {
-            collect(&expr, &mut terms);
+            collect(&expr, true, &mut terms);
         }
         if terms.len() < 2 {
             return expr;
         }
-        terms.sort_by_cached_key(print_expr);
-        let sum = terms.into_iter().reduce(|a, b| Expr::binary(BinOp::Add, a, b));
-        sum.unwrap_or(expr)
+        terms.sort_by_cached_key(|(is_added, term)| (!is_added, print_expr(term)));
+        let zero = Expr::constant(expr.dtype, 0);
+        terms.into_iter().fold(zero, |sum, (is_added, term)| {
+            Expr::binary(if is_added { BinOp::Add } else { BinOp::Sub }, sum, term)
+        })
     }
 }
 
-fn collect(expr: &Expr, terms: &mut Vec<Expr>) {
+/// The terms of a sum, and whether each is added or subtracted.
+fn collect(expr: &Expr, is_added: bool, terms: &mut Vec<(bool, Expr)>) {
     match &expr.kind {
         ExprKind::Binary(BinOp::Add, a, b) => {
-            collect(a, terms);
-            collect(b, terms);
+            collect(a, is_added, terms);
+            collect(b, is_added, terms);
         }
-        _ => terms.push(expr.clone()),
+        ExprKind::Binary(BinOp::Sub, a, b) => {
+            collect(a, is_added, terms);
+            collect(b, !is_added, terms);
+        }
+        _ => terms.push((is_added, expr.clone())),
     }
 }
 
