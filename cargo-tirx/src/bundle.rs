@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tirx_build::{
-    Builder, BundleAction, BundleReport, BundleRequest, build_script_declares_kernels, bundle_by_build_script,
+    BundleAction, BundleReport, BundleRequest, build_script_declares_kernels, bundle_by_build_script,
 };
 
 use crate::cache::shown;
@@ -89,7 +89,7 @@ fn bundle(command: &Bundle, manifest: &Path, inherited: Option<&str>) -> Result<
             ));
         }
         None => {
-            let mut builder = Builder::new().manifest(manifest);
+            let mut builder = crate::dependencies::builder(manifest);
             if let Some(path) = &command.out {
                 builder = builder.bundle_dir(path);
             }

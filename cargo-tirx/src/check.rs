@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use tirx_build::Builder;
 use tirx_build::compile::{compile, cuda_source};
 use tirx_core::diagnostic::{Level, Message};
 
@@ -73,7 +72,7 @@ fn folder(file: &Path) -> &Path {
 }
 
 fn check_once(command: &Check, packages: Option<&[Package]>, output: &Output) -> Result<()> {
-    let manifest = |path: &Path| Builder::new().manifest(path).check();
+    let manifest = |path: &Path| crate::dependencies::builder(path).check();
     match (&command.file, packages) {
         (Some(file), _) => check(&command.options.of(file), output),
         (None, Some(packages)) => packages::each(packages, output, |package| {

@@ -6,7 +6,7 @@ use std::process::Command;
 use tirx_build::manifest::Manifest;
 use tirx_build::target::Targets;
 use tirx_build::toolchain::{self, Search};
-use tirx_build::{Builder, BundleAction, Environment, build_script_declares_kernels, store};
+use tirx_build::{BundleAction, Environment, build_script_declares_kernels, store};
 
 use crate::failure::{Result, user};
 use crate::output::{Output, counted, out};
@@ -171,10 +171,7 @@ fn bundle(path: &Path, manifest: Option<&Manifest>, report: &mut Report) -> bool
         );
         return place.exists();
     }
-    match Builder::new()
-        .manifest(path)
-        .bundle(BundleAction::Locked, false, "")
-    {
+    match crate::dependencies::builder(path).bundle(BundleAction::Locked, false, "") {
         Ok(bundle) => {
             report.line(
                 "bundle",

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tirx_build::Environment;
 use tirx_build::compile::{FileImports, Loaded, Settings, run_passes};
 use tirx_build::target::Architecture;
 use tirx_core::codegen::host;
@@ -72,7 +71,7 @@ pub(crate) fn imports(file: &Path) -> FileImports {
     let shown_folder = shown
         .rsplit_once('/')
         .map_or(String::new(), |(folder, _)| format!("{folder}/"));
-    FileImports::new(folder, shown_folder).with_libraries_of(&Environment::process())
+    FileImports::new(folder, shown_folder).with_libraries_of(&crate::dependencies::environment())
 }
 
 impl Input {

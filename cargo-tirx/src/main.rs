@@ -17,6 +17,7 @@ mod bundle;
 mod cache;
 mod check;
 mod command;
+mod dependencies;
 mod doctor;
 mod explain;
 mod failure;

@@ -10,7 +10,7 @@ use crate::failure::{Failure, Result, choice, usage, user};
 use crate::output::Output;
 
 /// The name of a package's manifest of kernels, beside its `Cargo.toml`.
-const KERNELS: &str = "kernels.toml";
+pub(crate) const KERNELS: &str = "kernels.toml";
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Selection {

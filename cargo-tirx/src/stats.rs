@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tirx_build::Builder;
 use tirx_build::stats::{KernelStats, of_bundle};
 
 use crate::failure::{Result, user};
@@ -52,7 +51,7 @@ pub(crate) fn run(command: &Stats, _: &Output) -> Result<()> {
         let wanted = command.kernel.as_ref();
         wanted.is_none_or(|text| stats.kernel.contains(text.as_str()))
     };
-    let mut now = Builder::new().manifest(&command.manifest).stats()?;
+    let mut now = crate::dependencies::builder(&command.manifest).stats()?;
     now.retain(chosen);
     if now.is_empty() {
         return Err(match &command.kernel {
@@ -165,7 +164,7 @@ fn before(command: &Stats, other: &str) -> Result<Vec<KernelStats>> {
     }
     let folder = tempfile::tempdir().map_err(|error| user(format_args!("cannot make a folder: {error}")))?;
     let manifest = checked_out(command, other, folder.path())?;
-    Ok(Builder::new().manifest(manifest).stats()?)
+    Ok(crate::dependencies::builder(manifest).stats()?)
 }
 
 /// Writes the files of a commit below a folder; gives the manifest among them. The repository and its index stay as they

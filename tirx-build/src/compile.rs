@@ -78,7 +78,8 @@ impl FileImports {
         self
     }
 
-    /// Kernel files of the crates that `DEP_…_TIRX_KERNELS` variables name, as Cargo sets them for build scripts.
+    /// Kernel files of the crates that `DEP_…_TIRX_KERNELS` variables name, as Cargo sets them for build scripts, and of
+    /// those that [`Environment::with_libraries`] finds.
     #[must_use]
     pub fn with_libraries_of(self, environment: &Environment) -> FileImports {
         self.with_libraries(&Libraries::of(environment))
@@ -93,7 +94,7 @@ impl FileImports {
 
     /// A module of another crate.
     fn in_library(&self, relative: &str) -> Option<(String, String)> {
-        let (path, shown) = self.libraries.find(relative)?;
+        let (path, shown) = self.libraries.find(&self.folder, relative)?;
         let text = fs::read_to_string(&path).ok()?;
         let mut asked = self.asked.borrow_mut();
         if !asked.contains(&path) {

@@ -4,13 +4,17 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// The folders of libraries with kernels, by the name that kernel files import, for the package that a folder is in.
+pub(crate) type FindLibraries = fn(&Path) -> BTreeMap<String, PathBuf>;
 
 /// Environment variables. Remembers which ones were read.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     variables: BTreeMap<String, OsString>,
     read: RefCell<BTreeSet<String>>,
+    libraries: Option<FindLibraries>,
 }
 
 impl Environment {
@@ -26,7 +30,19 @@ impl Environment {
                 .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
                 .collect(),
             read: RefCell::default(),
+            libraries: None,
         }
+    }
+
+    /// The environment of a program that Cargo has not told what a package depends on. `find` is asked when a kernel file
+    /// imports what is in no file of its own and in no library of a `DEP_…_TIRX_KERNELS` variable.
+    pub fn with_libraries(mut self, find: FindLibraries) -> Environment {
+        self.libraries = Some(find);
+        self
+    }
+
+    pub(crate) fn find_libraries(&self) -> Option<FindLibraries> {
+        self.libraries
     }
 
     /// The environment with a variable set.

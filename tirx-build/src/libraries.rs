@@ -7,14 +7,18 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::environment::Environment;
+use crate::environment::{Environment, FindLibraries};
 
 /// The key of the metadata; Cargo gives it to dependants as `DEP_MYLIB_TIRX_KERNELS`.
 const KEY: &str = "TIRX_KERNELS";
 
 /// The folders of the libraries that a package depends on, by the name that kernel files import.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Libraries(BTreeMap<String, PathBuf>);
+pub(crate) struct Libraries {
+    told: BTreeMap<String, PathBuf>,
+    /// Finds those that nobody has told of.
+    find: Option<FindLibraries>,
+}
 
 impl Libraries {
     /// Those that Cargo has told this build script of.
@@ -25,14 +29,21 @@ impl Libraries {
             let name = variable.strip_prefix("DEP_")?.strip_suffix(&suffix)?;
             Some((name.to_lowercase(), environment.path(variable)?))
         });
-        Libraries(named.collect())
+        Libraries {
+            told: named.collect(),
+            find: environment.find_libraries(),
+        }
     }
 
-    /// The file that `relative`, the path of a module, names in a library, and what messages call it.
-    pub(crate) fn find(&self, relative: &str) -> Option<(PathBuf, String)> {
+    /// The file that `relative`, the path of a module, names in a library, and what messages call it. A file in `folder`
+    /// imports it.
+    pub(crate) fn find(&self, folder: &Path, relative: &str) -> Option<(PathBuf, String)> {
         let (library, rest) = relative.split_once('/')?;
-        let folder = self.0.get(library)?;
-        Some((folder.join(rest), format!("{library}/{rest}")))
+        let found = match self.told.get(library) {
+            Some(told) => told.join(rest),
+            None => self.find?(folder).get(library)?.join(rest),
+        };
+        Some((found, format!("{library}/{rest}")))
     }
 }
 
@@ -56,14 +67,31 @@ mod tests {
             .with("DEP_MY_LIB_TIRX_KERNELS", "/far/my-lib")
             .with("DEP_Z_INCLUDE", "/far/z");
         let libraries = Libraries::of(&environment);
-        let found = libraries.find("my_lib/kernels/vector.py");
+        let here = Path::new("kernels");
+        let found = libraries.find(here, "my_lib/kernels/vector.py");
         let expected = (
             PathBuf::from("/far/my-lib/kernels/vector.py"),
             "my_lib/kernels/vector.py".to_string(),
         );
         assert_eq!(found, Some(expected));
-        assert_eq!(libraries.find("z/kernels.py"), None);
+        assert_eq!(libraries.find(here, "z/kernels.py"), None);
         assert_eq!(environment.names_read(), ["DEP_MY_LIB_TIRX_KERNELS"]);
+    }
+
+    #[test]
+    fn libraries_that_nobody_has_told_of_are_looked_for() {
+        let find = |folder: &Path| {
+            let found = ["my_lib", "z"].map(|name| (name.to_string(), folder.join(name)));
+            BTreeMap::from(found)
+        };
+        let environment = Environment::empty()
+            .with("DEP_MY_LIB_TIRX_KERNELS", "/far/my-lib")
+            .with_libraries(find);
+        let libraries = Libraries::of(&environment);
+        let path = |relative| libraries.find(Path::new("/here"), relative).map(|(path, _)| path);
+        assert_eq!(path("my_lib/a.py"), Some(PathBuf::from("/far/my-lib/a.py")));
+        assert_eq!(path("z/a.py"), Some(PathBuf::from("/here/z/a.py")));
+        assert_eq!(path("y/a.py"), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod listing;
 use std::path::PathBuf;
 use std::process::Command;
 
-use tirx_build::{Builder, CodeForm, KernelCode, disassembler};
+use tirx_build::{CodeForm, KernelCode, disassembler};
 
 use crate::failure::{Result, choice, user};
 use crate::output::{Output, out, say};
@@ -36,7 +36,7 @@ pub(crate) struct Asm {
 }
 
 pub(crate) fn run(command: &Asm, _: &Output) -> Result<()> {
-    let builder = Builder::new().manifest(&command.manifest);
+    let builder = crate::dependencies::builder(&command.manifest);
     let tool = disassembler(&builder);
     if command.sass && tool.is_none() {
         return Err(user(

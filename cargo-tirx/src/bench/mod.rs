@@ -20,7 +20,7 @@ mod values;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tirx_build::{Builder, CodeForm, KernelCode};
+use tirx_build::{CodeForm, KernelCode};
 use tirx_rt::{Device, DeviceProperties, Event, Kernel, Stream, Tensor};
 
 use crate::failure::{Failure, Result, choice, user};
@@ -88,7 +88,7 @@ pub(crate) fn run(command: &Bench, _: &Output) -> Result<()> {
         true => CodeForm::Cuda,
         false => CodeForm::Machine,
     };
-    let codes = Builder::new().manifest(&command.manifest).code(&wanted, form)?;
+    let codes = crate::dependencies::builder(&command.manifest).code(&wanted, form)?;
     let names = names.borrow();
     let mut kernels: Vec<&str> = codes.iter().map(|code| code.kernel.as_str()).collect();
     kernels.dedup();

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tirx_build::Environment;
 use tirx_build::compile::{FileImports, Loaded, Settings, compile};
 use tirx_build::manifest::{Manifest, Text};
 use tirx_core::diagnostic::Message;
@@ -123,7 +122,7 @@ fn wanted(file: &Path) -> Vec<Wanted> {
 pub(super) fn analyze(file: &Path, text: &str, open: &BTreeMap<PathBuf, String>) -> Analysis {
     let folder = file.parent().unwrap_or(Path::new(""));
     let imports = Open {
-        disk: FileImports::new(folder, "").with_libraries_of(&Environment::process()),
+        disk: FileImports::new(folder, "").with_libraries_of(&crate::dependencies::environment()),
         folder,
         open,
     };

@@ -174,3 +174,70 @@ fn nvcc() -> Option<String> {
         }
     }
 }
+
+/// A kernel file imports from the library that its package depends on, as in a build; one that is only a dependency of the
+/// build script, or names no `links`, exports nothing.
+#[test]
+fn kernels_of_a_dependency_are_found() {
+    let folder = workspace();
+    let write = |file: &str, text: &str| fs::write(folder.path(file), text).unwrap();
+    let manifest = |name: &str, more: &str| {
+        format!(
+            "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\nlicense.workspace = true\n{more}"
+        )
+    };
+    let depends = |kind: &str| {
+        manifest(
+            "near",
+            &format!("\n[{kind}]\nfar = {{ path = \"../libs/distant\" }}\n"),
+        )
+    };
+    write(
+        "libs/distant/Cargo.toml",
+        &manifest("far", "links = \"far-kernels\"\n"),
+    );
+    write("libs/distant/build.rs", "fn main() {}\n");
+    write(
+        "libs/distant/shapes.py",
+        "from .numbers import ONE\nTWO = ONE + ONE\n",
+    );
+    write("libs/distant/numbers.py", "ONE = 1.0\n");
+    write("near/Cargo.toml", &depends("dependencies"));
+    let importing = KERNEL
+        .replace("\n\n@", "\nfrom far_kernels.shapes import TWO\n\n@")
+        .replace("= 1.0", "= TWO")
+        .replace(
+            "@T.prim_func",
+            "# sim: fill\n#   A: float32[32] = 0 -> 2\n@T.prim_func",
+        );
+    write("near/fill.py", &importing);
+    for command in [
+        &["check", "--workspace"][..],
+        &["check", "near/fill.py"],
+        &["check", "--manifest", "near/kernels.toml"],
+        &["test", "near"],
+    ] {
+        let run = folder.run(command);
+        assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{command:?}");
+    }
+    let cuda = folder.run(&["asm", "fill", "--cuda", "--manifest", "near/kernels.toml"]);
+    assert!(cuda.out.contains("= 2.0f;"), "{}{}", cuda.out, cuda.err);
+
+    write("libs/distant/numbers.py", "ONE = two\n");
+    let name = "far_kernels/numbers.py:1:7";
+    fails(
+        &folder.run(&["check", "near/fill.py"]),
+        1,
+        &["unknown name \"two\"", name],
+    );
+
+    let missing = [
+        "there is no kernel file or module \"far_kernels.shapes\"",
+        "`links = \"far_kernels\"`",
+    ];
+    write("near/Cargo.toml", &depends("build-dependencies"));
+    fails(&folder.run(&["check", "near/fill.py"]), 1, &missing);
+    write("near/Cargo.toml", &depends("dependencies"));
+    write("libs/distant/Cargo.toml", &manifest("far", ""));
+    fails(&folder.run(&["check", "near/fill.py"]), 1, &missing);
+}

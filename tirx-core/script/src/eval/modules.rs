@@ -138,11 +138,12 @@ pub(super) fn host_only(path: &str) -> Value {
 pub(super) fn not_found(path: &str, near: Option<&str>) -> Value {
     let near = near.map_or(String::new(), |near| format!(" (did you mean \"{near}\"?)"));
     let file = path.replace('.', "/");
+    let library = path.split('.').next().unwrap_or(path);
     Value::Unavailable(
         format!(
             "\"{path}\"{HOST}: there is no kernel file or module \"{path}\"{near}; looked for {file}.py and \
-             {file}/__init__.py where the file's packages begin, in the kernels of crates that this one depends on, and \
-             among TVM's modules"
+             {file}/__init__.py where the file's packages begin, in the crate with `links = \"{library}\"` \
+             if this one depends on it, and among TVM's modules"
         )
         .into(),
     )
