@@ -33,6 +33,10 @@ pub const LINTS: &[(&str, &str)] = &[
     ),
     ("unused-value", "a statement computes a value that nothing uses"),
     (
+        "compared-buffer",
+        "a buffer, not an element of it, is compared with a number",
+    ),
+    (
         "print-at-compile-time",
         "Python's print() of a value that is known when the kernel runs",
     ),

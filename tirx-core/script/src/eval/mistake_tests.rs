@@ -98,6 +98,12 @@ fn what_does_nothing_is_told() {
     assert_eq!(lints("A[tx] + 1.0"), ["unused-value"]);
     assert_eq!(lints("A"), ["unused-value"]);
     assert_eq!(lints("print(A[tx])"), ["print-at-compile-time"]);
+    assert_eq!(lints("if A == 3.0:\n    T.cuda.cta_sync()"), ["compared-buffer"]);
+    assert_eq!(lints("if tx != A:\n    T.cuda.cta_sync()"), ["compared-buffer"]);
+    assert_eq!(
+        lints("if A[tx] == 3.0 and A != None:\n    T.cuda.cta_sync()"),
+        [""; 0]
+    );
     assert_eq!(lints("print(32)"), [""; 0]);
     assert_eq!(lints("x = 1\nx = 2.5"), ["cut-constant"]);
     assert_eq!(lints("x = 0\nx = x + A[tx]"), ["cut-float"]);
@@ -137,11 +143,34 @@ fn what_does_nothing_is_told() {
     );
 }
 
+/// A value of the host that a kernel needs is named, wherever it stands.
+#[test]
+fn host_values_in_kernels_are_named() {
+    for line in [
+        "A[tx] = pi",
+        "A[pi] = 0.0",
+        "A[tx] = A[pi]",
+        "x: T.let = pi",
+        "x: T.float32 = pi",
+        "if tx == pi:\n    A[tx] = 0.0",
+        "if pi != A[tx]:\n    A[tx] = 0.0",
+        "if tx < pi:\n    A[tx] = 0.0",
+        "for i in range(pi):\n    A[i] = 0.0",
+        "A[tx] = T.if_then_else(tx == pi, 1.0, 2.0)",
+    ] {
+        let body = kernel(&format!("T.device_entry()\ntx = T.thread_id([32])\n{line}"));
+        let error = outcome(&format!("from numpy import pi\n{body}")).expect_err(line);
+        let named = "\"numpy.pi\" belongs to the host program: it has no value in a kernel file";
+        assert!(error.contains(named), "{line}: {error}");
+    }
+}
+
 #[test]
 fn every_lint_is_listed() {
     for name in [
         "uncalled-function",
         "unused-value",
+        "compared-buffer",
         "print-at-compile-time",
         "cut-constant",
         "cut-float",

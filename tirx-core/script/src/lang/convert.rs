@@ -19,6 +19,7 @@ pub(super) fn describe(value: &Value) -> String {
         Value::Float(v) => format!("the float {v}"),
         Value::Expr(e) => format!("an expression of dtype {}", e.dtype),
         Value::Buffer(b) => format!("the buffer \"{}\"", b.name),
+        Value::Unavailable(why) => format!("an unavailable value: {why}"),
         other => other.type_name(),
     }
 }

@@ -86,7 +86,7 @@ fn operands(symbol: &str, a: &Value, b: &Value, span: Span) -> Result<(Operand, 
 
 /// `a op b` for `==` and the like.
 pub(super) fn compare(
-    _interp: &mut Interpreter,
+    interp: &mut Interpreter,
     op: CmpOp,
     a: &Value,
     b: &Value,
@@ -103,10 +103,32 @@ pub(super) fn compare(
             return refused(op.as_str(), a, b, "compare values with `==`", span);
         }
     };
+    for (value, other) in [(a, b), (b, a)] {
+        if let Value::Unavailable(why) = value
+            && is_operand(other, span)
+        {
+            return interp.unavailable(why, span);
+        }
+    }
     // Values that are not numbers are compared at compile time.
     if matches!(op, CmpOp::Eq | CmpOp::NotEq)
         && let Some(equal) = same(a, b, span)
     {
+        for (value, other) in [(a, b), (b, a)] {
+            if let Value::Buffer(buffer) = value
+                && is_operand(other, span)
+            {
+                let name = &buffer.name;
+                let message =
+                    format!("the buffer `{name}` is never equal to a number: this is known at compile time");
+                interp.lint(
+                    "compared-buffer",
+                    span,
+                    message,
+                    &format!("read an element: {name}[…]"),
+                );
+            }
+        }
         return Ok(Value::Bool(equal == (op == CmpOp::Eq)));
     }
     let (x, y) = operands(op.as_str(), a, b, span)?;
