@@ -321,10 +321,11 @@ impl Failures {
                 [] => message,
                 [one] => message.child(Level::Note, format!("in the specialization {one}")),
                 [first, second, third, rest @ ..] if !rest.is_empty() => {
-                    let text = format!(
-                        "in {first}, {second}, {third} and {} more specializations",
-                        rest.len()
-                    );
+                    let more = match rest.len() {
+                        1 => "1 more specialization".to_string(),
+                        count => format!("{count} more specializations"),
+                    };
+                    let text = format!("in {first}, {second}, {third} and {more}");
                     message.child(Level::Note, text)
                 }
                 names => message.child(

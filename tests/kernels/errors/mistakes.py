@@ -870,3 +870,22 @@ def calls_with_parentheses(A: T.Buffer((256,), "float32")):
     T.cta_id([1])
     tx = T.thread_id([256])
     A[tx] = T.cuda.func_call("relu(x)", A[tx], source_code="__device__ float relu(float x) { return x; }", return_type="float32")
+
+
+@T.prim_func
+def registers_of_a_variable(A: T.Buffer((64,), "float32"), n: T.int32):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([64])
+    per = 64 // 8
+    values = T.alloc_local((per,), "float32")
+    values[n] = 1.0
+    A[tx] = values[0]
+
+
+@T.prim_func
+def größe(A: T.Buffer((64,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([64])
+    A[tx] = 1.0

@@ -213,7 +213,7 @@ fn grids_are_every_combination() {
     );
     for (grid, said) in [
         ("{ N = 4 }", "`N` of `specialize-grid` is no list of values"),
-        ("{ N = [] }", "`N` of `specialize-grid` is no list of values"),
+        ("{ N = [] }", "`N` of `specialize-grid` has no values"),
         ("{ N = [2026-01-01] }", "`N` cannot be a compile-time value"),
         ("{ N = [1, 1] }", "has a specialization twice"),
     ] {

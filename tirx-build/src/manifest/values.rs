@@ -90,10 +90,14 @@ impl Reader {
         for (name, values) in grid.into_inner().0 {
             let items = match values {
                 Some(ConstValue::List(items)) if !items.is_empty() => items,
-                Some(_) => {
+                Some(other) => {
+                    let is = match other {
+                        ConstValue::List(_) => "has no values",
+                        _ => "is no list of values",
+                    };
                     self.error(
                         span,
-                        format!("`{name}` of `specialize-grid` is no list of values"),
+                        format!("`{name}` of `specialize-grid` {is}"),
                         format!("write it as `{name} = [256, 512]`"),
                     );
                     return;

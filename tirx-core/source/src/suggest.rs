@@ -17,18 +17,18 @@ pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         }
         let d = distance(name, candidate);
         // Of several equally close names the first in alphabetical order, so that messages are stable.
-        if d <= limit && best.is_none_or(|(b, c)| (d, candidate) < (b, c)) {
+        if d <= 2 * limit && best.is_none_or(|(b, c)| (d, candidate) < (b, c)) {
             best = Some((d, candidate));
         }
     }
     best.map(|(_, c)| c)
 }
 
-/// Edits (insert, delete, replace, swap of neighbours) from `a` to `b`; a letter's case is half an edit, rounded up.
+/// Twice the edits (insert, delete, replace, swap of neighbours) from `a` to `b`; a letter's case is half an edit.
 fn distance(a: &str, b: &str) -> usize {
     let exact = strsim::osa_distance(a, b);
     let folded = strsim::osa_distance(&a.to_lowercase(), &b.to_lowercase());
-    (exact + folded).div_ceil(2)
+    exact + folded
 }
 
 #[cfg(test)]
@@ -42,6 +42,8 @@ mod tests {
         assert_eq!(suggest("alloc_lcoal", known), Some("alloc_local"));
         assert_eq!(suggest("Exp", known), Some("exp"));
         assert_eq!(suggest("sqrt", known), None);
+        // Another case is closer than another letter.
+        assert_eq!(suggest("sm_90A", ["sm_90", "sm_90a"]), Some("sm_90a"));
         assert_eq!(suggest("M", ["N"]), None);
         assert_eq!(suggest(&"x".repeat(1 << 20), [&*"y".repeat(1 << 20)]), None);
     }

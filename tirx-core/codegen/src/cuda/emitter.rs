@@ -12,7 +12,7 @@ use super::names::{self, Names};
 use super::unit::Unit;
 use super::{KernelInfo, lines};
 use crate::arith::Analyzer;
-use crate::diagnostic::{Result, error};
+use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::abi::Target;
 use crate::ir::at;
 use crate::ir::{DType, PrimFunc, Type, Var};
@@ -111,10 +111,12 @@ impl<'u, 'm> Emitter<'u, 'm> {
             && !symbol.starts_with(|c: char| c.is_ascii_digit())
             && symbol.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if !legal || (names::is_reserved(symbol) && !symbol.contains("__")) {
-            return error(
-                func.span,
-                format!("`{symbol}` cannot be the name of a CUDA function"),
-            );
+            let message = format!("`{symbol}` cannot be the name of a CUDA function");
+            let diagnostic = Diagnostic::new(func.span, message);
+            return Err(Box::new(match symbol.is_ascii() {
+                true => diagnostic,
+                false => diagnostic.help("give the kernel a name of ASCII letters, digits and `_`"),
+            }));
         }
         self.reserve_called(func);
         self.names.open();

@@ -13,7 +13,7 @@ use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::{Effect, Op};
 use crate::ir::{
     Assert, Attr, AttrNode, AttrValue, BinOp, Buffer, BufferStore, Expr, ExprKind, ForKind, ForLoop, IterVar,
-    Stmt, StmtKind, Var,
+    Stmt, StmtKind, Var, Visitor,
 };
 use crate::source::Span;
 
@@ -426,11 +426,16 @@ impl Emitter<'_, '_> {
                 return self.dynamic_shared(buffer, ty, span);
             }
             let message = format!("buffer `{}` in scope `{scope}` has no constant size", buffer.name);
-            let help = match &*scope {
-                "shared" => {
-                    "give it a constant size, or allocate it with scope=\"shared.dyn\": its size is the launch's"
+            let help = match (variable_of_extents(buffer), &*scope) {
+                (Some(name), _) => format!(
+                    "`{name}` is a variable, and known when the kernel runs; `{name} = T.meta_var(…)` is known at compile time"
+                ),
+                (None, "shared") => {
+                    "give it a constant size, or allocate it with scope=\"shared.dyn\": its size is the launch's".to_string()
                 }
-                _ => "give it a constant size: registers are allotted when the kernel is compiled",
+                (None, _) => {
+                    "give it a constant size: registers are allotted when the kernel is compiled".to_string()
+                }
             };
             return Err(Box::new(Diagnostic::new(span, message).help(help)));
         };
@@ -557,4 +562,23 @@ fn pragma(key: &str, value: &AttrValue) -> Option<String> {
         "pragma_unroll_factor" => Some(format!("#pragma unroll {}", value.as_int().filter(|n| *n > 0)?)),
         _ => None,
     }
+}
+
+/// The variable that an extent of a buffer reads: `per = 4` declares one, where a compile-time value is meant.
+fn variable_of_extents(buffer: &Buffer) -> Option<Arc<str>> {
+    #[derive(Default)]
+    struct Read(Option<Arc<str>>);
+    impl Visitor for Read {
+        fn visit_expr(&mut self, expr: &Expr) {
+            if let ExprKind::BufferLoad { buffer, .. } = &expr.kind
+                && buffer.scope() == "local"
+            {
+                self.0.get_or_insert_with(|| buffer.name.clone());
+            }
+            self.walk_expr(expr);
+        }
+    }
+    let mut read = Read::default();
+    buffer.shape.iter().for_each(|extent| read.visit_expr(extent));
+    read.0
 }
