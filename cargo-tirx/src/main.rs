@@ -56,7 +56,8 @@ use output::Output;
     name = "cargo-tirx",
     bin_name = "cargo tirx",
     version,
-    about = "TIRx kernels from the command line."
+    about = "GPU kernels as a Cargo build dependency: checks, tests and compiles TIRx kernels.",
+    after_help = concat!("Guide and reference: ", env!("CARGO_PKG_REPOSITORY"))
 )]
 struct Cli {
     #[command(subcommand)]

@@ -3,6 +3,8 @@
 //! The table is made from the compiler's own tables; `UPDATE_EXPECT=1` writes it. `tvm_names.txt` are the names that
 //! TVM 0.26 exports.
 
+#[path = "coverage/links.rs"]
+mod links;
 #[path = "coverage/messages.rs"]
 mod messages;
 
