@@ -147,7 +147,7 @@ fn the_documentation_lists_what_has_no_counterpart() {
     let start = text.find("<!-- begin: ").expect("the table has a place");
     let start = start + text[start..].find('\n').expect("the mark is a line") + 1;
     let end = text.find("<!-- end -->").expect("the table has an end");
-    let mut table = String::from("| call of 0.26 | why it stays |\n|---|---|\n");
+    let mut table = String::from("| call of 0.26 | reason |\n|---|---|\n");
     for (call, reason) in without_counterpart() {
         writeln!(table, "| `{call}` | {reason} |").expect("a String takes all text");
     }
