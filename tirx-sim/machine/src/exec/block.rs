@@ -9,6 +9,7 @@ use super::named;
 use super::order::{Known, Order};
 use super::run::{Machine, Stop, state};
 use super::schedule::Draws;
+use super::wgmma;
 use super::{Context, Shared, Status, Strand, Trap, Warp, fault, thread_of};
 use crate::alu::LANES;
 use crate::bytecode::{Axis, PartedBarrier, Special};
@@ -85,6 +86,7 @@ impl Block {
                 lane_ops: 0,
                 steps: 0,
                 changes: 0,
+                warpgroups: warpgroups(warps.len()),
                 read_by_groups: BTreeMap::new(),
                 bank: super::tcgen05::Bank::default(),
                 waited: false,
@@ -127,6 +129,7 @@ impl Block {
         shared.sheet = None;
         shared.bank.reset();
         shared.waited = false;
+        shared.warpgroups = warpgroups(self.warps.len());
         shared.read_by_groups.clear();
         shared.cluster_arrived = None;
         shared.cluster_open = None;
@@ -462,9 +465,32 @@ impl Block {
                     }
                     Status::Cluster => "wait at a cluster barrier".to_string(),
                     Status::Grid => "wait at a grid barrier".to_string(),
+                    Status::Warpgroup(groups) => {
+                        let group = &self.shared.warpgroups[id / wgmma::WARPS];
+                        let first = id / wgmma::WARPS * wgmma::WARPS;
+                        let missing: Vec<usize> = group
+                            .missing(groups)
+                            .into_iter()
+                            .map(|warp| first + warp)
+                            .collect();
+                        let gone = |warp: &&usize| **warp >= self.warps.len() || group.has_ended(**warp);
+                        let gone = match missing.iter().find(gone) {
+                            Some(warp) if *warp >= self.warps.len() => format!(" (there is no warp {warp})"),
+                            Some(warp) => format!(" (warp {warp} has ended)"),
+                            None => String::new(),
+                        };
+                        let (warps, have) = match missing.len() {
+                            1 => ("warp", "has"),
+                            _ => ("warps", "have"),
+                        };
+                        let missing: Vec<String> = missing.iter().map(usize::to_string).collect();
+                        format!(
+                            "wait for a wgmma group that {warps} {} of the warpgroup {have} not committed{gone}",
+                            missing.join(", ")
+                        )
+                    }
                 };
-                // Lanes that sleep execute the instruction again; the others have passed it.
-                let behind = !matches!(strand.status, Status::Asleep(_));
+                let behind = !strand.status.repeats();
                 let pc = strand.pc.saturating_sub(behind as usize);
                 let threads = strand.mask.count_ones();
                 match out.iter_mut().find(|w| w.pc == pc && w.what == what) {
@@ -482,6 +508,12 @@ impl Block {
         }
         out
     }
+}
+
+/// The warpgroups of a block with so many warps.
+fn warpgroups(warps: usize) -> Vec<wgmma::Warpgroup> {
+    let groups = warps.div_ceil(wgmma::WARPS);
+    (0..groups).map(|_| wgmma::Warpgroup::default()).collect()
 }
 
 /// The instruction to show for a strand that stopped at `pc`.

@@ -3,6 +3,7 @@
 use super::block::Block;
 use super::cells::Cells;
 use super::order::Place;
+use super::wgmma;
 use super::{Context, Trap, fault};
 use crate::fault::{Fault, FaultKind};
 use crate::findings::Excusable;
@@ -69,6 +70,16 @@ impl Block {
                 continue;
             };
             let Some(least) = counts.iter().position(|(n, _)| n < issued) else {
+                if let Some((pc, warp, other)) = self.shared.warpgroups[group].left_out() {
+                    let message = format!(
+                        "warp {warp} has come to this {}, and warp {} of its warpgroup has not: the four warps of a warpgroup do \
+                         each wgmma instruction together (.aligned)",
+                        wgmma::name_of(&ctx.code.insts, &ctx.code.tensor, pc),
+                        group * wgmma::WARPS + other
+                    );
+                    let trap = Trap::new(FaultKind::Asynchronous, 0, message);
+                    return Err(fault(ctx, &self.shared, warp, pc, *trap));
+                }
                 continue;
             };
             let (most, least) = (group * 4 + most, group * 4 + least);

@@ -273,6 +273,15 @@ enum Status {
     Grid,
     /// At an asynchronous instruction that waits.
     Asleep(u16),
+    /// At a `wgmma.wait_group`, until all warps of the warpgroup have committed so many groups.
+    Warpgroup(u64),
+}
+
+impl Status {
+    /// Whether the strand stands at the instruction and executes it again; others have passed it.
+    fn repeats(self) -> bool {
+        matches!(self, Status::Asleep(_) | Status::Warpgroup(_))
+    }
 }
 
 /// Lanes of one warp at one instruction.
@@ -377,6 +386,8 @@ struct Shared {
     steps: u64,
     /// Stores and atomics that may have changed something that another strand waits for.
     changes: u64,
+    /// What the warps of each warpgroup do together.
+    warpgroups: Vec<wgmma::Warpgroup>,
     /// What operations of warpgroups have read, by warpgroup and operation number.
     read_by_groups: BTreeMap<(usize, u32), wgmma::Operands>,
     /// Whether a thread has waited for the previous grid.

@@ -26,15 +26,14 @@ impl Shared {
                 Status::Named(..) => ("named barrier", self.latest),
                 Status::Cluster => ("cluster barrier", self.latest),
                 Status::Grid => ("grid barrier", self.latest),
+                Status::Warpgroup(_) => ("waits for its warpgroup", self.latest),
                 _ => ("warp barrier", self.latest),
             };
             let end = end.max(since);
             self.events.push(Event {
                 track: Track::Warp(id as u32),
                 name: name.to_string(),
-                pc: strand
-                    .pc
-                    .saturating_sub(usize::from(!matches!(status, Status::Asleep(_)))),
+                pc: strand.pc.saturating_sub(usize::from(!status.repeats())),
                 start: since,
                 end,
             });

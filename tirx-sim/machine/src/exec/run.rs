@@ -632,7 +632,12 @@ impl Machine<'_, '_> {
                         check!(Err(Trap::new(FaultKind::Launch, 0, message)));
                     }
                 }
-                Inst::Tensor { id } => check!(self.tensor(pc - 1, id, mask, &strand.scalars)),
+                Inst::Tensor { id } => {
+                    if let Some(status) = check!(self.tensor(pc - 1, id, mask, &strand.scalars)) {
+                        pc -= 1;
+                        stop!(Stop::Blocked(status));
+                    }
+                }
                 Inst::Print { id } => self.print(id, mask),
                 Inst::CallStandIn { id } => {
                     self.shared.changes += 1;

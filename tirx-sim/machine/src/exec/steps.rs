@@ -13,8 +13,9 @@ use super::block::Block;
 use super::cluster::Peers;
 use super::group::{Group, block_index, cluster_size};
 use super::run::{Machine, Stop, state};
+use super::wgmma;
 use super::{Context, Status, fault};
-use crate::alu::LANES;
+use crate::alu::{FULL, LANES};
 use crate::bytecode::{AsyncInst, Code, Inst, MbarrierWhat};
 use crate::explore::{Actor, Events, Exploration, Object, Touch};
 use crate::fault::{Fault, FaultNote};
@@ -59,6 +60,7 @@ pub(crate) fn run(ctx: &Context<'_>, groups: u64, exploration: &Exploration) -> 
             warps,
             lanes: vec![before; blocks as usize * warps * LANES],
             operations: BTreeMap::new(),
+            commits: BTreeMap::new(),
         },
         polls: Polls::default(),
         ended: BTreeSet::new(),
@@ -80,6 +82,8 @@ struct Clocks {
     warps: usize,
     lanes: Vec<Events>,
     operations: BTreeMap<Actor, Events>,
+    /// For each warp, those before each `wgmma.commit_group`, and how many groups it has waited for.
+    commits: BTreeMap<(u32, usize), (Vec<Events>, u64)>,
 }
 
 impl Clocks {
@@ -100,6 +104,28 @@ impl Clocks {
         for lane in lanes(mask) {
             self.at(block, warp, lane).clone_from(known);
         }
+    }
+
+    /// A warp has run: where it has waited for groups of `wgmma`, the commits of all warps of its warpgroup happened before.
+    fn follow_warpgroup(&mut self, block: &Block, warp: usize) {
+        let number = block.shared.order.block;
+        let (committed, waited) = block.shared.warpgroups[warp / wgmma::WARPS].groups(warp);
+        let known = self.commits.get(&(number, warp));
+        let (commits, before) = known.map_or((0, 0), |(commits, waited)| (commits.len() as u64, *waited));
+        if (committed, waited) == (commits, before) {
+            return;
+        }
+        let mut all = self.of(number, warp, FULL);
+        if waited > before {
+            let first = warp / wgmma::WARPS * wgmma::WARPS;
+            let others = (first..first + wgmma::WARPS).filter_map(|other| self.commits.get(&(number, other)));
+            let seen = others.filter_map(|(commits, _)| commits.get(waited as usize - 1));
+            seen.for_each(|events| all.join(events));
+            self.set(number, warp, FULL, &all);
+        }
+        let (commits, before) = self.commits.entry((number, warp)).or_default();
+        commits.resize(committed as usize, all);
+        *before = waited;
     }
 
     /// Lanes that have met know what each of them knew.
@@ -292,6 +318,7 @@ impl Steps<'_, '_> {
                 self.polls.note(who, &footprint);
                 self.exploration.acted(footprint, &mut known);
                 self.clocks.set(number, warp, mask, &known);
+                self.clocks.follow_warpgroup(block, warp);
                 ran
             }
             Actor::Operation { number: which, .. } => {
@@ -419,6 +446,7 @@ fn settle_block(
             };
             if let Some(index) = goes_on(block) {
                 run_strand(ctx, block, &mut peers, (warp, index), polls)?;
+                clocks.follow_warpgroup(block, warp);
                 moved = true;
             }
         }
@@ -427,10 +455,13 @@ fn settle_block(
                 let strand = &block.warps[warp].strands[at];
                 let (mask, pc) = (strand.mask, strand.pc);
                 // Waits for groups of a thread's own operations; those for mbarriers are events.
-                if let Status::Asleep(inst) = strand.status
-                    && !ctx.code.acts(pc)
-                    && block.sleeps_for(ctx, warp, (inst, mask)).is_none()
-                {
+                let over = match strand.status {
+                    Status::Asleep(inst) if !ctx.code.acts(pc) => {
+                        block.sleeps_for(ctx, warp, (inst, mask)).is_none()
+                    }
+                    status => block.warpgroup_is_here(warp, status),
+                };
+                if over {
                     block.warps[warp].strands[at].status = Status::Ready;
                     moved = true;
                 }

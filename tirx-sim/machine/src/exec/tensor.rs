@@ -1,8 +1,8 @@
 //! Synchronous tensor core instructions of a warp: matrix rows and `mma.sync`.
 
-use super::Trap;
 use super::access::Check;
 use super::run::Machine;
+use super::{Status, Trap};
 use crate::alu::{FULL, LANES};
 use crate::bytecode::{R, TensorInst};
 use crate::fault::FaultKind;
@@ -10,18 +10,18 @@ use crate::tensor::mma::compute_f64;
 use crate::tensor::rows::RowMove;
 
 impl Machine<'_, '_> {
-    /// Runs an instruction for all lanes of the warp.
-    pub(super) fn tensor(&mut self, pc: usize, id: u16, mask: u32, scalars: &[u64]) -> Check {
+    /// Runs an instruction for all lanes of the warp. Gives what it waits for, if it does: the strand repeats it then.
+    pub(super) fn tensor(&mut self, pc: usize, id: u16, mask: u32, scalars: &[u64]) -> Check<Option<Status>> {
         let code = self.ctx.code;
         if let TensorInst::Memory(inst) = &code.tensor[id as usize] {
-            return self.tensor_memory(pc, inst, mask, scalars);
+            return self.tensor_memory(pc, inst, mask, scalars).map(|()| None);
         }
         self.whole_warp(mask)?;
         match &code.tensor[id as usize] {
             TensorInst::Memory(_) => {}
-            TensorInst::WgmmaFence => self.wgmma_fence(mask)?,
-            TensorInst::WgmmaCommit => self.wgmma_commit(mask)?,
-            TensorInst::WgmmaWait { n } => self.wgmma_wait(mask, *n)?,
+            TensorInst::WgmmaFence => self.wgmma_fence(pc, mask)?,
+            TensorInst::WgmmaCommit => self.wgmma_commit(pc, mask)?,
+            TensorInst::WgmmaWait { n } => return self.wgmma_wait(pc, mask, *n),
             TensorInst::Wgmma(inst) => self.wgmma_issue(pc, id, inst, mask, scalars)?,
             TensorInst::Rows {
                 rows,
@@ -58,7 +58,7 @@ impl Machine<'_, '_> {
                 v64[of(*d, Part::C)].copy_from_slice(&out);
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// `.sync.aligned`: every lane of the warp must be here.

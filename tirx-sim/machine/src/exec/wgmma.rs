@@ -1,7 +1,12 @@
 //! `wgmma`: asynchronous products of a warpgroup.
 //!
-//! Each warp of the warpgroup computes its own sixteen rows. What it reads of shared memory is read once for all four, when
-//! the first of them waits: an operation is complete for the whole warpgroup at once, so that one thread of it may tell.
+//! Each warp of the warpgroup computes its own sixteen rows. The instructions belong to the warpgroup ([`Warpgroup`]): "all
+//! threads in the warpgroup must execute the same" (PTX ISA, `.aligned` of "wgmma.mma_async", "wgmma.commit_group" and
+//! "wgmma.wait_group"), and an operation begins when all four warps have issued it. So no warp's wait for a group is over
+//! before all four have committed that group; on an H100 three warps wait for a fourth that comes late to the fence, to the
+//! product or to the commit. What an operation reads of shared memory is read once for all four, when the first of them has
+//! waited: an operation is complete for the whole warpgroup at once, so that one thread of it may tell.
+//!
 //! An instruction is an asynchronous operation: it is issued, and reads shared memory and writes registers later, here as
 //! late as it may, when its group is waited for. Until then its registers belong to it (PTX ISA, "Asynchronous
 //! warpgroup level matrix instructions"):
@@ -12,7 +17,7 @@
 //!   needs one in any case;
 //! - shared memory that threads have written needs a proxy fence, as for every asynchronous operation.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::access::Check;
 use super::address::{self, Target};
@@ -21,9 +26,9 @@ use super::fills::FILLED;
 use super::order::{Forked, Kind, Mark, Space};
 use super::run::Machine;
 use super::tcgen05::Loading;
-use super::{Shared, Trap};
+use super::{Shared, Status, Trap};
 use crate::alu::{FULL, LANES, Lanes32};
-use crate::bytecode::{LeftOperand, Operand, WgmmaInst};
+use crate::bytecode::{Inst, LeftOperand, Operand, TensorInst, WgmmaInst};
 use crate::fault::FaultKind;
 use crate::findings::Excusable;
 use crate::memory::granules;
@@ -48,6 +53,75 @@ pub(super) struct Operations {
     last: usize,
     /// Loads of tensor memory that have not been waited for: their words, and the instructions.
     loads: Vec<(Vec<usize>, usize)>,
+}
+
+/// Warps of a warpgroup.
+pub(super) const WARPS: usize = 4;
+
+/// What the four warps of a warpgroup do together.
+#[derive(Debug, Default)]
+pub(super) struct Warpgroup {
+    /// The instructions that some warps have done and others have not: the oldest first.
+    steps: VecDeque<Step>,
+    /// How many instructions came before these.
+    before: u64,
+    /// How many instructions each warp has done, how many groups it has committed, and how many of these it has waited for.
+    done: [u64; WARPS],
+    committed: [u64; WARPS],
+    waited: [u64; WARPS],
+    /// Warps that have ended.
+    ended: [bool; WARPS],
+    /// Operations that no warp has waited for yet: for each warp that has issued it, the order there.
+    forks: BTreeMap<u32, Vec<(usize, Forked)>>,
+}
+
+/// An instruction of a warpgroup.
+#[derive(Debug)]
+struct Step {
+    pc: usize,
+    /// The warp that came first.
+    warp: usize,
+    /// What tells where the operands are, of a product.
+    operands: Option<(Option<u64>, u64)>,
+}
+
+impl Warpgroup {
+    /// The groups that a warp has committed, and those of them that it has waited for.
+    pub(super) fn groups(&self, warp: usize) -> (u64, u64) {
+        (self.committed[warp % WARPS], self.waited[warp % WARPS])
+    }
+
+    /// The warps that have not committed so many groups.
+    pub(super) fn missing(&self, groups: u64) -> Vec<usize> {
+        (0..WARPS).filter(|warp| self.committed[*warp] < groups).collect()
+    }
+
+    /// Whether a warp has ended.
+    pub(super) fn has_ended(&self, warp: usize) -> bool {
+        self.ended[warp % WARPS]
+    }
+
+    /// An instruction that one warp has done, and a warp that has not.
+    pub(super) fn left_out(&self) -> Option<(usize, usize, usize)> {
+        let step = self.steps.front()?;
+        let other = (0..WARPS).find(|warp| self.done[*warp] <= self.before)?;
+        Some((step.pc, step.warp, other))
+    }
+
+    /// The step that a warp comes to, if another warp has come there.
+    fn next(&self, warp: usize) -> Option<&Step> {
+        let at = self.done[warp % WARPS] - self.before;
+        self.steps.get(at as usize)
+    }
+
+    /// A warp has done its next instruction.
+    fn pass(&mut self, warp: usize) {
+        self.done[warp % WARPS] += 1;
+        while !self.steps.is_empty() && self.done.iter().all(|done| *done > self.before) {
+            self.steps.pop_front();
+            self.before += 1;
+        }
+    }
 }
 
 /// What an operation of a warpgroup has read: A (none where it is in registers) and B.
@@ -195,25 +269,74 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// `wgmma.fence`.
-    pub(super) fn wgmma_fence(&mut self, mask: u32) -> Check {
+    /// The warp comes to an instruction that all four warps of its warpgroup do.
+    fn with_warpgroup(&mut self, pc: usize, mask: u32, operands: Option<(Option<u64>, u64)>) -> Check {
         self.whole_warp(mask)?;
+        let id = self.id;
+        let group = &mut self.shared.warpgroups[id / WARPS];
+        let Some(step) = group.next(id) else {
+            group.steps.push_back(Step {
+                pc,
+                warp: id,
+                operands,
+            });
+            return Ok(());
+        };
+        let (there, other) = (step.pc, step.warp);
+        let message = if there != pc {
+            format!(
+                "warp {id} comes to this {}, and warp {other} of its warpgroup has done another instruction in its place: the \
+                 four warps of a warpgroup do each wgmma instruction together (.aligned)",
+                name_of(&self.ctx.code.insts, &self.ctx.code.tensor, pc)
+            )
+        } else if step.operands != operands {
+            format!(
+                "warp {id} names other tiles in this wgmma than warp {other}: the descriptors are the same in all warps of a \
+                 warpgroup"
+            )
+        } else {
+            return Ok(());
+        };
+        let mut trap = Trap::new(FaultKind::Asynchronous, 0, message);
+        if there != pc {
+            trap.notes.push((format!("warp {other} has done this"), there));
+        }
+        Err(trap)
+    }
+
+    /// `wgmma.fence`.
+    pub(super) fn wgmma_fence(&mut self, pc: usize, mask: u32) -> Check {
+        self.with_warpgroup(pc, mask, None)?;
+        self.shared.warpgroups[self.id / WARPS].pass(self.id);
         self.warp.wgmma.fences += 1;
         Ok(())
     }
 
     /// `wgmma.commit_group`.
-    pub(super) fn wgmma_commit(&mut self, mask: u32) -> Check {
-        self.whole_warp(mask)?;
+    pub(super) fn wgmma_commit(&mut self, pc: usize, mask: u32) -> Check {
+        self.with_warpgroup(pc, mask, None)?;
+        let group = &mut self.shared.warpgroups[self.id / WARPS];
+        group.pass(self.id);
+        group.committed[self.id % WARPS] += 1;
         let operations = &mut self.warp.wgmma;
         let open = std::mem::take(&mut operations.open);
         operations.groups.push_back(open);
+        self.shared.changes += 1;
         Ok(())
     }
 
-    /// `wgmma.wait_group`: at most `n` groups stay in flight.
-    pub(super) fn wgmma_wait(&mut self, mask: u32, n: usize) -> Check {
-        self.whole_warp(mask)?;
+    /// `wgmma.wait_group`: at most `n` groups stay in flight. Gives what the warp waits for, as long as other warps of the
+    /// warpgroup have not committed the groups.
+    pub(super) fn wgmma_wait(&mut self, pc: usize, mask: u32, n: usize) -> Check<Option<Status>> {
+        self.with_warpgroup(pc, mask, None)?;
+        let id = self.id;
+        let group = &mut self.shared.warpgroups[id / WARPS];
+        let groups = group.committed[id % WARPS].saturating_sub(n as u64);
+        if !group.missing(groups).is_empty() {
+            return Ok(Some(Status::Warpgroup(groups)));
+        }
+        group.pass(id);
+        group.waited[id % WARPS] = group.waited[id % WARPS].max(groups);
         let mut done = Vec::new();
         while self.warp.wgmma.groups.len() > n {
             for operation in self.warp.wgmma.groups.pop_front().unwrap_or_default() {
@@ -228,7 +351,7 @@ impl Machine<'_, '_> {
             }
         }
         self.shared.order.learn(self.id, FULL, &done);
-        Ok(())
+        Ok(None)
     }
 
     /// A warp that ends has waited for its operations.
@@ -236,6 +359,7 @@ impl Machine<'_, '_> {
         if !self.ctx.code.wgmma || self.warp.alive != 0 {
             return Ok(());
         }
+        self.shared.warpgroups[self.id / WARPS].ended[self.id % WARPS] = true;
         let lane = mask.trailing_zeros() & 31;
         if let Some(stored) = self.warp.stored.first() {
             let message = "the warp ends before this tcgen05.st is waited for: tcgen05.wait::st is missing";
@@ -265,14 +389,19 @@ impl Machine<'_, '_> {
         mask: u32,
         scalars: &[u64],
     ) -> Check {
-        self.whole_warp(mask)?;
+        let right = self.warp.v64[inst.right as usize][0];
+        let descriptor = match &inst.left {
+            LeftOperand::Registers(_) => None,
+            LeftOperand::Shared(register) => Some(self.warp.v64[*register as usize][0]),
+        };
+        self.with_warpgroup(pc, mask, Some((descriptor, right)))?;
         let words = |machine: &Self, pointers: &[Operand]| -> Check<Vec<usize>> {
             pointers.iter().map(|p| machine.local_word(*p, scalars)).collect()
         };
         let sums = words(self, &inst.sums)?;
         let left = match &inst.left {
             LeftOperand::Registers(pointers) => Ok(words(self, pointers)?),
-            LeftOperand::Shared(register) => Err(self.warp.v64[*register as usize][0]),
+            LeftOperand::Shared(_) => Err(descriptor.unwrap_or(0)),
         };
         let keep = self.warp.v32[inst.keep as usize]
             .iter()
@@ -321,7 +450,7 @@ impl Machine<'_, '_> {
         let known = self.shared.order.release(self.id, FULL);
         let number = self.warp.wgmma.issued;
         // Reads have even numbers.
-        let first = self.id / 4 * 4;
+        let first = self.id / WARPS * WARPS;
         let mark = Mark::new(number * 2, self.shared.order.block, FULL, pc, first, Kind::Engine);
         let operation = Operation {
             number,
@@ -329,7 +458,7 @@ impl Machine<'_, '_> {
             pc,
             sums,
             left,
-            right: self.warp.v64[inst.right as usize][0],
+            right,
             keep,
             forked: Forked {
                 known,
@@ -337,6 +466,10 @@ impl Machine<'_, '_> {
                 after: Vec::new(),
             },
         };
+        let group = &mut self.shared.warpgroups[self.id / WARPS];
+        group.pass(self.id);
+        let forks = group.forks.entry(number).or_default();
+        forks.push((self.id, operation.forked.clone()));
         let operations = &mut self.warp.wgmma;
         operations.issued += 1;
         operations.last = pc;
@@ -352,28 +485,31 @@ impl Machine<'_, '_> {
             return Ok(());
         };
         let wgmma = &inst.wgmma;
-        let key = (self.id / 4, operation.number);
+        let key = (self.id / WARPS, operation.number);
         let operands = match self.shared.read_by_groups.remove(&key) {
             Some(operands) => operands,
             None => {
+                // What it reads must be visible to each warp that has issued it.
+                let group = &mut self.shared.warpgroups[self.id / WARPS];
+                let forks = group.forks.remove(&operation.number).unwrap_or_default();
                 let operand = wgmma.right();
                 let descriptor = Descriptor::of_sm90(operation.right);
                 let pieces = operand.pieces(&descriptor);
-                let bytes = self.pieces(&descriptor, &pieces, &operation.forked, ("B", wgmma.b))?;
+                let bytes = self.pieces(&descriptor, &pieces, &forks, ("B", wgmma.b))?;
                 let right = operand.matrix(&bytes);
                 let left = match &operation.left {
                     Ok(_) => None,
                     Err(bits) => {
                         let (operand, descriptor) = (wgmma.left(), Descriptor::of_sm90(*bits));
                         let pieces = operand.pieces(&descriptor);
-                        let bytes = self.pieces(&descriptor, &pieces, &operation.forked, ("A", wgmma.a))?;
+                        let bytes = self.pieces(&descriptor, &pieces, &forks, ("A", wgmma.a))?;
                         Some(operand.matrix(&bytes))
                     }
                 };
                 Operands {
                     left,
                     right,
-                    left_over: 4,
+                    left_over: WARPS,
                 }
             }
         };
@@ -382,7 +518,7 @@ impl Machine<'_, '_> {
                 let registers: Vec<Lanes32> = words.iter().map(|w| self.warp.local[*w]).collect();
                 wgmma.left_of_registers(&registers)
             }
-            (_, Some(left)) => left.rows_from(self.id % 4 * 16, 16),
+            (_, Some(left)) => left.rows_from(self.id % WARPS * 16, 16),
             _ => return Ok(()),
         };
         let right = operands.right.clone();
@@ -466,12 +602,12 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// The bytes of pieces of shared memory, read by an operation.
-    pub(super) fn pieces(
+    /// The bytes of pieces of shared memory, read by an operation that these warps have issued.
+    fn pieces(
         &mut self,
         descriptor: &Descriptor,
         pieces: &[u32],
-        forked: &Forked,
+        forks: &[(usize, Forked)],
         (operand, format): (&str, Format),
     ) -> Check<Vec<u8>> {
         let code = self.ctx.code;
@@ -517,9 +653,15 @@ impl Machine<'_, '_> {
                         trap.notes.push((FILLED.to_string(), pc));
                         return Err(trap);
                     }
-                    if let Err(conflict) = place.read_by(forked, Space::Shared) {
-                        let name = name();
-                        return Err(self.conflicting(&name, 0, conflict, "lets the tensor core read"));
+                    for (warp, forked) in forks {
+                        if let Err(conflict) = place.read_by(forked, Space::Shared) {
+                            let name = name();
+                            // The message is about a thread of the warp that lacks the order.
+                            let own = std::mem::replace(&mut self.id, *warp);
+                            let trap = self.conflicting(&name, 0, conflict, "lets the tensor core read");
+                            self.id = own;
+                            return Err(trap);
+                        }
                     }
                 }
             }
@@ -532,7 +674,7 @@ impl Machine<'_, '_> {
                         Trap::new(FaultKind::Uninitialized, 0, message)
                     }
                 };
-                self.read_early(forked.mark.pc(), trap)?;
+                self.read_early(forks.first().map_or(0, |(_, forked)| forked.mark.pc()), trap)?;
             }
             let words = &self.shared.words;
             let first = *raw as usize / 4;
@@ -543,6 +685,20 @@ impl Machine<'_, '_> {
             );
         }
         Ok(bytes)
+    }
+}
+
+/// The name of an instruction of a warpgroup.
+pub(super) fn name_of(insts: &[Inst], tensor: &[TensorInst], pc: usize) -> &'static str {
+    let inst = match insts.get(pc) {
+        Some(Inst::Tensor { id }) => tensor.get(*id as usize),
+        _ => None,
+    };
+    match inst {
+        Some(TensorInst::WgmmaFence) => "wgmma.fence",
+        Some(TensorInst::WgmmaCommit) => "wgmma.commit_group",
+        Some(TensorInst::WgmmaWait { .. }) => "wgmma.wait_group",
+        _ => "wgmma.mma_async",
     }
 }
 

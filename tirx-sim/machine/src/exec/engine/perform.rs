@@ -10,6 +10,7 @@ use crate::exec::cluster::Peers;
 use crate::exec::order::{Forked, Kind, Known, Mark, Space};
 use crate::exec::run::Machine;
 use crate::exec::steps::wait_of;
+use crate::exec::wgmma;
 use crate::exec::{Context, Status, Trap, excuse, fault};
 use crate::explore::Object;
 use crate::fault::{Fault, FaultKind};
@@ -81,17 +82,25 @@ impl Block {
         machine.awake(id, mask).err()
     }
 
+    /// Whether a warp waits for the others of its warpgroup no longer.
+    pub(in crate::exec) fn warpgroup_is_here(&self, warp: usize, status: Status) -> bool {
+        let group = &self.shared.warpgroups[warp / wgmma::WARPS];
+        matches!(status, Status::Warpgroup(groups) if group.missing(groups).is_empty())
+    }
+
     /// Wakes the strands whose wait is over. Gives whether there were any.
     pub(in crate::exec) fn wake(&mut self, ctx: &Context<'_>) -> bool {
         let mut any = false;
         for warp in 0..self.warps.len() {
             for at in 0..self.warps[warp].strands.len() {
                 let strand = &self.warps[warp].strands[at];
-                let Status::Asleep(id) = strand.status else {
-                    continue;
+                let (status, mask) = (strand.status, strand.mask);
+                let over = match status {
+                    Status::Asleep(id) => self.sleeps_for(ctx, warp, (id, mask)).is_none(),
+                    Status::Warpgroup(_) => self.warpgroup_is_here(warp, status),
+                    _ => false,
                 };
-                let mask = strand.mask;
-                if self.sleeps_for(ctx, warp, (id, mask)).is_none() {
+                if over {
                     self.warps[warp].strands[at].status = Status::Ready;
                     any = true;
                 }
