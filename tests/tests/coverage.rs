@@ -259,7 +259,7 @@ fn limits() -> String {
         .iter()
         .map(|(what, most)| format!("| {what} | {most} |\n"))
         .collect();
-    format!("| what | at most |\n|---|---|\n{rows}")
+    format!("| limit of | value |\n|---|---|\n{rows}")
 }
 
 /// The signature of a name of the table and its description.
@@ -285,33 +285,25 @@ fn table() -> String {
         text.extend(picked);
         text.push('\n');
     };
-    section(
-        "Supported",
-        "parameters | what it means | run by",
-        &|name, s| match s {
-            Status::Supported(path) => {
-                let (signature, meaning) = described(name);
-                let signature = match signature.is_empty() {
-                    true => String::new(),
-                    false => format!("`{}`", signature.replace('|', "\\|")),
-                };
-                Some(format!(
-                    "{signature} | {} | `{path}` ",
-                    meaning.replace('|', "\\|")
-                ))
-            }
-            _ => None,
-        },
-    );
-    section(
-        "Not there yet",
-        "what a kernel that uses it is told",
-        &|_, s| match s {
-            Status::Later(why) => Some(why.clone()),
-            _ => None,
-        },
-    );
-    section("Refused", "what a kernel that uses it is told", &|_, s| match s {
+    section("Supported", "parameters | meaning | run by", &|name, s| match s {
+        Status::Supported(path) => {
+            let (signature, meaning) = described(name);
+            let signature = match signature.is_empty() {
+                true => String::new(),
+                false => format!("`{}`", signature.replace('|', "\\|")),
+            };
+            Some(format!(
+                "{signature} | {} | `{path}` ",
+                meaning.replace('|', "\\|")
+            ))
+        }
+        _ => None,
+    });
+    section("Not there yet", "message", &|_, s| match s {
+        Status::Later(why) => Some(why.clone()),
+        _ => None,
+    });
+    section("Refused", "message", &|_, s| match s {
         Status::Refused(why) => Some(why.clone()),
         _ => None,
     });

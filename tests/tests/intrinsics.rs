@@ -82,9 +82,9 @@ fn every_function_of_tvm_is_there() {
 /// The page: one table per family.
 fn page() -> String {
     let mut text = String::from(
-        "# Intrinsics\n\nEvery operation (`tirx-core/ir/src/intrin/rows`), by family: how text writes it, what \
-         it does, the GPUs that have it, and what it becomes. This page is made from the rows; run \
-         `UPDATE_EXPECT=1 cargo test -p tirx-tests --test intrinsics` to write it. Kernels that use them: `tests/kernels`.\n",
+        "# Intrinsics\n\nEvery operation (`tirx-core/ir/src/intrin/rows`), by family: spelling, meaning, \
+         GPUs and CUDA text. `UPDATE_EXPECT=1 cargo test -p tirx-tests --test intrinsics` writes this page from the rows. \
+         `tests/kernels` has kernels that use the operations.\n",
     );
     let mut family = "";
     for op in Op::ALL {

@@ -89,9 +89,9 @@ fn what_the_simulator_does_not_run_is_listed() {
     }
     let mut page = format!(
         "# Instructions by mnemonic that the simulator does not run\n\n\
-         `T.ptx` has {} lines of syntax. The simulator runs all calls of {} of them, and some of {} more. A kernel with another one compiles, and \
-         `cargo tirx sim` says which instruction it does not run. Each of the others stands here by one of its calls; in brackets is how many of \
-         the line's sampled calls are meant, where it is not all. This page is written by `tests/tests/mnemonics/simulated.rs`.\n",
+         `T.ptx` has {} lines of syntax. The simulator runs all calls of {} of them, and some of {} more. A kernel with another \
+         instruction compiles, and `cargo tirx sim` names the instruction. This page shows one call of each other line. If only some calls of a line \
+         are missing, brackets give their number among the sampled calls. `tests/tests/mnemonics/simulated.rs` writes this page.\n",
         instructions().len(),
         instructions().len() - left.len(),
         left.len() - whole,

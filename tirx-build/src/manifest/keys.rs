@@ -42,10 +42,10 @@ const PTX: &str = "ptx = \"compute_90\"";
 /// The keys, in the order of the reference.
 #[rustfmt::skip]
 pub const KEYS: &[Key] = &[
-    key("", "defaults", "a table", "[defaults]", "", "What holds for every kernel that does not say otherwise."),
-    key("", "toolchain", "a table", "[toolchain]", "", "Which nvcc compiles."),
-    key("", "bundle", "a table", "[bundle]", "", "Finished kernels, for builds without nvcc."),
-    key("", "kernel", "a list of tables", "[[kernel]]", "", "A kernel; as many as there are."),
+    key("", "defaults", "a table", "[defaults]", "", "Defaults for every kernel."),
+    key("", "toolchain", "a table", "[toolchain]", "", "The nvcc to compile with."),
+    key("", "bundle", "a table", "[bundle]", "", "Compiled kernels, for builds without nvcc."),
+    key("", "kernel", "a list of tables", "[[kernel]]", "", "A kernel; repeat the table for each kernel."),
     key("defaults", "targets", "a list of strings", TARGETS, "", "As `targets` of a kernel."),
     key("defaults", "ptx", "a string", PTX, "none", "As `ptx` of a kernel."),
     key("defaults", "require", "`true` or `false`", "require = true", "`false`", "As `require` of a kernel."),
@@ -62,7 +62,7 @@ pub const KEYS: &[Key] = &[
     key("toolchain", "cuda", "a string", "cuda = \"13.0\"", "any release",
         "The release that nvcc must be of: `\"13.0\"`, or `\"13\"` for any 13."),
     key("toolchain", "auto-install", "`true` or `false`", "auto-install = true", "`false`",
-        "Fetch that release through pip, into a per-user cache, where there is no nvcc."),
+        "Fetch this release through pip, into a per-user cache, if there is no nvcc."),
     key("bundle", "path", "a string", "path = \"shipped/kernels.bundle\"", "`kernels.bundle`, if it is there",
         "The bundle's folder or file, from the manifest's folder."),
     key("kernel", "name", "a string", "name = \"add\"", "must be given",
@@ -71,7 +71,7 @@ pub const KEYS: &[Key] = &[
         "The kernel file, from the manifest's folder."),
     key("kernel", "script", "a string", "script = \"\"\"…\"\"\"", "this or `source`", "The kernel's text itself."),
     key("kernel", "entry", "a string", "entry = \"add\"", "the kernel's name, or the file's only kernel",
-        "Which definition of the text."),
+        "The definition in the text."),
     key("kernel", "specialize", "a list of tables", "specialize = [{ N = 256 }, { N = 1024 }]", "none",
         "Values of compile-time parameters; one Rust function each. `\"None\"` leaves a `T.Optional` parameter out."),
     key("kernel", "specialize-grid", "a table of lists", "specialize-grid = { N = [256, 512], dtype = [\"float16\", \"bfloat16\"] }",
@@ -92,11 +92,11 @@ pub const KEYS: &[Key] = &[
     key("kernel", "max-registers", "an integer", "max-registers = 64", "none",
         "The registers that a thread may use: more blocks fit, values may be spilled to memory. `T.attr({\"tirx.max_registers\": 64})` in the kernel says the same; the smaller one holds."),
     key("kernel", "lineinfo", "`true` or `false`", "lineinfo = true", "`false`",
-        "Lines of the kernel file in the machine code: profilers and compute-sanitizer show them where they are started in the manifest's folder."),
+        "Lines of the kernel file in the machine code: profilers and compute-sanitizer show them if you start these tools in the manifest's folder."),
     key("kernel", "debug", "`true` or `false`", "debug = true", "`false`",
-        "Compile with `-G`, for cuda-gdb, where Cargo builds with the debug profile."),
+        "Compile with `-G`, for cuda-gdb, if Cargo builds with the debug profile."),
     key("kernel", "allow-spills", "`true` or `false`", "allow-spills = true", "`false`",
-        "No warning where nvcc spills registers to memory."),
+        "No warning if nvcc spills registers to memory."),
     key("kernel", "max-spills", "an integer", "max-spills = 0", "none",
         "The bytes of registers that a thread may spill to memory: more are an error, fewer cause no warning."),
     key("kernel", "min-occupancy", "an integer", "min-occupancy = 50", "none",
@@ -105,7 +105,7 @@ pub const KEYS: &[Key] = &[
         "Multiprocessors of the GPU that the kernel is built for, 132 on an H100 SXM or 148 on a B200: the number that \
          `torch.cuda.get_device_properties` gives in its file."),
     key("kernel", "tvm", "a string", "tvm = \"0.27\"", "found from the file",
-        "The release of TVM that the file is written for, `\"0.26\"` or `\"0.27\"`, where nothing in it shows that."),
+        "The release of TVM that the file is written for, `\"0.26\"` or `\"0.27\"`, if the file does not show it."),
 ];
 
 /// The reference page.

@@ -35,7 +35,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("EQ", "Whether two values are equal, as a node."),
     (
         "Else",
-        "The statements of a frame-form `T.If` where its condition does not hold.",
+        "The statements of a frame-form `T.If` if its condition does not hold.",
     ),
     (
         "ExecScope",
@@ -106,7 +106,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     (
         "Then",
-        "The statements of a frame-form `T.If` where its condition holds.",
+        "The statements of a frame-form `T.If` if its condition holds.",
     ),
     (
         "TileLayout",
@@ -125,7 +125,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     (
         "alloc_local",
-        "New memory of the thread: an array in registers where its indices are known.",
+        "New memory of the thread: an array in registers if its indices are known.",
     ),
     ("alloc_scalar", "A new variable of one element in a scope."),
     ("alloc_shared", "New shared memory of the block."),
@@ -255,7 +255,7 @@ const MEANINGS: &[(&str, &str)] = &[
         "match_buffer",
         "The buffer that a parameter holds; variables in its shape and strides take the caller's values.",
     ),
-    ("max", "The greater of two values; the number where one is NaN."),
+    ("max", "The greater of two values; the number if one is NaN."),
     ("max_value", "The greatest finite value of a dtype."),
     (
         "meta_class",
@@ -265,7 +265,7 @@ const MEANINGS: &[(&str, &str)] = &[
         "meta_var",
         "Keeps a Python value out of the kernel: the name stands for the value.",
     ),
-    ("min", "The lesser of two values; the number where one is NaN."),
+    ("min", "The lesser of two values; the number if one is NaN."),
     ("min_value", "The least finite value of a dtype."),
     (
         "parallel",

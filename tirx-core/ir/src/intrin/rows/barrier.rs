@@ -17,7 +17,7 @@ rows! { $ barrier {
     PtxBarArrive = Row::new("tirx.ptx.bar.arrive", "ptx.bar.arrive", ptx("bar.arrive {name_bar_id}, {thread_count};"))
         .args(BARRIER).traits(Traits::SYNC.of(Collective::Warp).synchronizes(Synchronizes::Block))
         .section("bar{.cta}");
-    /// As `ptx.bar.sync`, also where a warp has diverged.
+    /// Like `ptx.bar.sync`, and allowed in a diverged warp.
     PtxBarrierSync = Row::new("tirx.ptx.barrier.sync", "ptx.barrier.sync", ptx("barrier.sync {name_bar_id}, {thread_count};"))
         .args(BARRIER).traits(Traits::WAIT.synchronizes(Synchronizes::Block)).section("barrier{.cta}");
 } }

@@ -2,7 +2,7 @@
 //!
 //! A copy completes after the instruction. `cp.async` is waited for by groups (`commit_group`, `wait_group`) or by an
 //! mbarrier. Copies into shared memory by the copy engine count their bytes at an mbarrier (`complete_tx`); those out of
-//! shared memory are waited for by bulk groups. The engine works in the async proxy: what threads wrote to shared memory
+//! shared memory are waited for by bulk groups. The engine works in the async proxy: data that threads wrote to shared memory
 //! before needs `T.ptx.fence.proxy_async`.
 
 use super::kinds::*;
@@ -150,7 +150,7 @@ const BULK: Traits = Traits::PLAIN.by(Engine::BulkCopy);
 
 rows! { $ copies {
     /// Copies `cp_size` bytes (4, 8 or 16) from global memory `src_ptr` to shared memory `dst_ptr`, asynchronously. Nothing is
-    /// copied where `predicate` is 0; with `fill_mode="zero"` zeros are written then.
+    /// copied if `predicate` is 0; with `fill_mode="zero"` zeros are written then.
     PtxCpAsync = Row::new("tirx.ptx.cp_async", "ptx.cp_async",
         ptx("{?guarded:.reg .pred p; setp.ne.b32 p, {predicate}, 0; @p }\
              {?zeros:.reg .pred p; .reg .b32 n; setp.ne.b32 p, {predicate}, 0; selp.b32 n, {cp_size}, 0, p; }\
@@ -353,7 +353,7 @@ rows! { $ copies {
         .args(&[arg("handle", SHARED), arg("mbar", SHARED)])
         .arch(Arch::families(&[100, 110, 120])).traits(BULK).section("clusterlaunchcontrol.try_cancel");
 
-    /// The result of a cancellation: the x index of the first block of the cancelled cluster, or 0xffffffff where none
+    /// The result of a cancellation: the x index of the first block of the cancelled cluster, or 0xffffffff if none
     /// was cancelled. Orders its read before later writes by the async proxy.
     PtxClcQueryCancel = Row::new("tirx.ptx.clc_query_cancel", "ptx.clc_query_cancel",
         ptx(".reg .pred canceled; .reg .b128 response; ld{?use_ld_acquire:.acquire.cta}.shared.b128 response, [{handle}]; \

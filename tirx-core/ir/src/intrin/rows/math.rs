@@ -175,7 +175,7 @@ rows! { $ math {
     /// Fast approximate division.
     CudaFdividef = Row::new("tirx.cuda.fdividef", "cuda.fdividef", function("__fdividef"))
         .args(&[arg("x", F32), arg("y", F32)]).gives(DType::FLOAT32).effect(Pure).section("CUDA Math API");
-    /// The greater of two; with `nan`, NaN where either is NaN.
+    /// The greater of two; with `nan`, NaN if either is NaN.
     PtxMaxF32 = Row::new("tirx.ptx.max_f32", "ptx.max_f32", pure_ptx("max{?ftz:.ftz}{?nan:.NaN}.f32 {result}, {a}, {b};"))
         .args(&[arg("a", F32), arg("b", F32), arg("ftz", Kind::Flag), arg("nan", Kind::Flag)]).gives(DType::FLOAT32)
         .effect(Pure).signature("(a, b, ftz=False, nan=False)").section("max");

@@ -200,7 +200,7 @@ const SPARSE_SHAPES: &[(&[&str], &[&str])] = &[
 /// Registers of `mma.sp` that a lane has: accumulators, A (half of its elements are there), B.
 ///
 /// # Errors
-/// What PTX does not have.
+/// Forms that PTX does not have.
 pub fn sparse_registers(shape_text: &str, a: &str, b: &str, c: &str) -> Result<[usize; 3], String> {
     let (pa, pb) = (ptx_name(a).unwrap_or_default(), ptx_name(b).unwrap_or_default());
     let found = SPARSE_SHAPES
@@ -332,7 +332,7 @@ rows! { $ matrix {
 /// Registers of `mma` that a lane has: C, A, B.
 ///
 /// # Errors
-/// What PTX does not have.
+/// Forms that PTX does not have.
 pub fn dense_registers(text: &str, a: &str, b: &str, c: &str) -> Result<[usize; 3], String> {
     let Some((m, n, k)) = shape(text) else {
         return Err(format!("\"{text}\" is no shape such as m16n8k16"));

@@ -16,7 +16,7 @@ const SPACE: Kind = Kind::Text(&["shared", "shared::cta", "shared::cluster"]);
 const LOCAL_SPACE: Kind = Kind::Text(&["shared", "shared::cta"]);
 const WAIT_SEM: Kind = Kind::Text(&["", "acquire", "relaxed"]);
 
-/// What TVM writes for `space=None`: the barrier of another block is in the cluster's shared memory.
+/// TVM's text for `space=None`: the barrier of another block is in the cluster's shared memory.
 fn space(given: &mut Given) -> Result<(), String> {
     if given.get("space").is_empty() {
         let remote = !given.get("remote").is_empty();
@@ -67,7 +67,7 @@ rows! { $ mbarrier {
         .arch(Arch::least(80)).section("mbarrier.inval");
 
     /// Arrives at the mbarrier `bar` once, or `count` times. `remote` is the cluster rank of the block whose barrier at
-    /// the same address is meant; nothing happens where `pred` is 0. The default order is `release` at scope `cta`.
+    /// the same address is meant; nothing happens if `pred` is 0. The default order is `release` at scope `cta`.
     PtxMbarrierArrive = Row::new("tirx.ptx.mbarrier_arrive", "ptx.mbarrier.arrive",
         ptx("{?remote:.reg .b32 there; }{?pred:.reg .pred p; setp.ne.s32 p, {pred}, 0; }\
              {?remote:{?pred:@p }mapa.shared::cluster.u32 there, {bar}, {remote}; }\
@@ -153,7 +153,7 @@ rows! { $ mbarrier {
         .args(&[arg("bar", SHARED), arg("phase", U32)])
         .arch(SM_90).traits(Traits::WAIT).section("mbarrier.test_wait, mbarrier.try_wait").also(&["cuda.mbarrier_wait_acquire_cluster"]);
 
-    /// As `T.ptx.mbarrier.try_wait`, without acquiring: what was written before the arrivals is visible only after a fence
+    /// As `T.ptx.mbarrier.try_wait`, without acquiring: writes before the arrivals are visible only after a fence
     /// (`T.ptx.fence("acq_rel", scope)`). Newer than TVM 0.27.0.post1, which does not have it.
     PtxMbarrierTryWaitRelaxed = Row::new("tirx.cuda.mbarrier_wait_relaxed", "cuda.mbarrier_wait_relaxed",
         ptx(".reg .pred done; AGAIN: mbarrier.try_wait.parity.relaxed.{scope}.shared::cta.b64 done, [{bar}], {phase}; \

@@ -66,7 +66,7 @@ pub(super) fn policy(given: &mut Given) -> Result<(), String> {
     Ok(())
 }
 
-/// The same for a load that has a policy only where it has a destination.
+/// The same for a load that has a policy only with a destination.
 fn policy_of_destination(given: &mut Given) -> Result<(), String> {
     policy(given)?;
     if given.get("dst").is_empty() {
@@ -272,7 +272,7 @@ fn bulk_words(call: &Operands, _: Machine) -> Result<Words, String> {
 }
 
 rows! { $ memory {
-    /// Loads the value at `addr`: as the result, or to where `dst` points. Weak unless specified otherwise.
+    /// Loads the value at `addr`: as the result, or to the memory at `dst`. Weak unless specified otherwise.
     PtxLd = load("tirx.ptx.ld", "ptx.ld")
         .args(loaded!(arg("cache_policy", U64), arg("weak", Kind::Flag), arg("space", SPACE), arg("cop", LOAD_CACHE)))
         .signature("(addr, return_type, ptx_type, *, dst=None, weak=False, space='global', cop='', vec='', cache_hint='', \
@@ -288,7 +288,7 @@ rows! { $ memory {
     PtxLdRelaxed = load("tirx.ptx.ld_relaxed", "ptx.ld_relaxed")
         .args(loaded!(arg("cache_policy", U64), arg("scope", SCOPE), arg("space", SPACE)))
         .signature(ORDERED_LOAD);
-    /// Loads with acquire: what threads of `scope` wrote before they stored the value (with release) is visible
+    /// Loads with acquire: writes of threads of `scope` before they stored the value (with release) are visible
     /// afterwards.
     PtxLdAcquire = load("tirx.ptx.ld_acquire", "ptx.ld_acquire")
         .args(loaded!(optional("cache_policy", U64), arg("scope", SCOPE), arg("space", SPACE)))
@@ -310,7 +310,7 @@ rows! { $ memory {
         ])
         .completed(&[], mmio)
         .signature("(addr, return_type, ptx_type, *, sem='relaxed', dst=None)");
-    /// Stores values, or what `src` points to.
+    /// Stores values, or the value at `src`.
     PtxSt = store("tirx.ptx.st", "ptx.st")
         .args(stored!(arg("weak", Kind::Flag), arg("space", SPACE), arg("cop", STORE_CACHE)))
         .signature("(address, *values, src=None, weak=False, space='shared', cop='', vec='', ptx_type, cache_hint='', \
@@ -320,7 +320,7 @@ rows! { $ memory {
     PtxStRelaxed = store("tirx.ptx.st_relaxed", "ptx.st_relaxed")
         .args(stored!(arg("scope", SCOPE), arg("space", SPACE)))
         .signature(ORDERED_STORE);
-    /// Stores with release: threads of `scope` that load the value (with acquire) see what this thread wrote before.
+    /// Stores with release: threads of `scope` that load the value (with acquire) see the earlier writes of this thread.
     PtxStRelease = store("tirx.ptx.st_release", "ptx.st_release")
         .args(stored!(arg("scope", SCOPE), arg("space", SPACE)))
         .signature(ORDERED_STORE);
@@ -347,7 +347,7 @@ rows! { $ memory {
     PtxLdGlobalAcquire = Row::new("tirx.ptx.ld_global_acquire", "ptx.ld_global_acquire", ptx("ld.acquire.gpu.global.{width} {res}, [{addr}];").words(acquired_words))
         .args(&[arg("res", Kind::Element(Access::Out, Ty::FromWords)), arg("addr", GLOBAL)]).traits(STRONG_LOAD)
         .checked(acquired).section("ld");
-    /// Loads the float32 element `addr` into `reg[local_addr]` where `guard` holds, else 0.
+    /// Loads the float32 element `addr` into `reg[local_addr]` if `guard` holds, else 0.
     PtxLdg32 = Row::new("tirx.ptx.ldg32", "ptx.ldg32", code("asm volatile(\"{ .reg .pred p; setp.ne.b32 p, %2, 0; @!p mov.b32 %0, 0; @p ld.global.nc.f32 %0, [%1]; }\" : \"=f\"(reg[local_addr]) : \"l\"(addr), \"r\"((int)guard));"))
         .args(&[arg("reg", Kind::Array(DType::FLOAT32)), arg("guard", CONDITION), arg("addr", Kind::Element(Access::In, Ty::F32)), arg("local_addr", I32)])
         .traits(LOAD).section("ld.global.nc").destinations(&["reg"]).also(&["s_tir.ldg32"]);
@@ -355,7 +355,7 @@ rows! { $ memory {
     PtxStBulk = Row::new("tirx.ptx.st_bulk", "ptx.st_bulk", code("asm volatile(\"st.bulk$how$$dot$$space$ [%0], %1, 0;\" : : $address$, \"l\"((unsigned long long)num_bytes) : \"memory\");").words(bulk_words))
         .args(&[arg("ptr", GENERIC), arg("num_bytes", U32), arg("weak", Kind::Flag), arg("space", Kind::Text(&["", "shared::cta"]))])
         .traits(STORE).signature("(ptr, num_bytes, weak=False, space='shared::cta')").arch(SM_100).section("st.bulk");
-    /// The address of what `ptr` points to in the shared memory of block `rank` of the cluster.
+    /// The address that corresponds to `ptr` in the shared memory of block `rank` of the cluster.
     PtxMapa = Row::new("tirx.ptx.mapa", "ptx.mapa", code("$type$ mapped;\nasm volatile(\"mapa$dot$$space$.$ptx_type$ %0, %1, %2;\" : \"=$letter$\"(mapped) : $address$, \"r\"(rank));\nreturn mapped;").words(mapped_words))
         .args(&[arg("ptr", GENERIC), arg("rank", U32), arg("space", Kind::Text(&["", "shared::cluster"])), arg("ptx_type", Kind::Text(&["u64", "u32"])), arg("return_type", Kind::DType)])
         .value(ResultRule::Of(mapped_dtype)).effect(Pure)
@@ -364,7 +364,7 @@ rows! { $ memory {
     /// The address in shared memory of a generic pointer.
     CudaCvtaGenericToShared = Row::new("tirx.cuda.cvta_generic_to_shared", "cuda.cvta_generic_to_shared", code("return (unsigned int)__cvta_generic_to_shared(ptr);"))
         .args(&[arg("ptr", GENERIC)]).gives(DType::UINT32).effect(Pure).section("Address Space Conversion Functions");
-    /// The address in shared memory of what `ptx.mapa` gave.
+    /// The address in shared memory of a result of `ptx.mapa`.
     CudaSmemAddrFromUint64 = Row::new("tirx.cuda.smem_addr_from_uint64", "cuda.smem_addr_from_uint64", code("return (unsigned int)cluster_addr;"))
         .args(&[arg("cluster_addr", U64)]).gives(DType::UINT32).effect(Pure);
 } }

@@ -19,7 +19,7 @@ const fn brain(body: &'static str) -> Cuda {
 const ALWAYS: Kind = Kind::Text(&["rn", "rz", "rm", "rp"]);
 const ROUNDING: Kind = Kind::Text(&["", "rn", "rz", "rm", "rp"]);
 
-/// No result where there is a destination, otherwise the dtype that the call gives.
+/// No result if there is a destination, otherwise the dtype that the call gives.
 fn stored_or_given(call: &Operands) -> DType {
     match call.get("d_addr") {
         Some(_) => DType::VOID,
@@ -99,10 +99,10 @@ rows! { $ packed {
     /// Two packed bfloat16 as packed float32.
     CudaBfloat1622float2 = Row::new("tirx.cuda.bfloat1622float2", "cuda.bfloat1622float2", brain("return tirx_bit_cast<unsigned long long>(__bfloat1622float2(tirx_bit_cast<__nv_bfloat162>(packed)));"))
         .args(&[arg("packed", U32)]).gives(DType::UINT64).effect(Pure);
-    /// The lesser of packed bfloat16; where one is NaN, the other one.
+    /// The lesser of packed bfloat16; if one is NaN, the other.
     CudaHmin2 = Row::new("tirx.cuda.hmin2", "cuda.hmin2", brain("return tirx_bit_cast<unsigned int>(__hmin2(tirx_bit_cast<__nv_bfloat162>(a), tirx_bit_cast<__nv_bfloat162>(b)));"))
         .args(&[arg("a", U32), arg("b", U32)]).gives(DType::UINT32).effect(Pure);
-    /// The greater of packed bfloat16; where one is NaN, the other one.
+    /// The greater of packed bfloat16; if one is NaN, the other.
     CudaHmax2 = Row::new("tirx.cuda.hmax2", "cuda.hmax2", brain("return tirx_bit_cast<unsigned int>(__hmax2(tirx_bit_cast<__nv_bfloat162>(a), tirx_bit_cast<__nv_bfloat162>(b)));"))
         .args(&[arg("a", U32), arg("b", U32)]).gives(DType::UINT32).effect(Pure);
     /// Four float32 as packed float8_e4m3fn, saturating.

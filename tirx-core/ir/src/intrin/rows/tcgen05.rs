@@ -53,7 +53,7 @@ pub fn mma_kind(d: &str, a: &str, b: &str, scales: Option<(&str, &str)>) -> Resu
     ))
 }
 
-/// What an instruction descriptor says of a product.
+/// The instruction descriptor's fields for an MMA.
 #[derive(Clone, Debug)]
 pub struct Instruction<'a> {
     /// Dtypes of D, A and B, as intrinsics name them.
@@ -181,7 +181,7 @@ impl<'a> Instruction<'a> {
     /// The bits of the descriptor.
     ///
     /// # Errors
-    /// What the tensor core does not have.
+    /// Forms that the tensor core does not have.
     pub fn descriptor(&self) -> Result<u32, String> {
         let kind = self.kind()?;
         self.check_shape(kind)?;
@@ -481,7 +481,7 @@ rows! { $ tcgen05 {
         .arch(BLACKWELL).traits(ENGINE).section("tcgen05.cp");
 
     /// Makes the mbarrier `bar` (of each CTA of `cta_mask`) track this thread's `tcgen05` instructions: it receives one
-    /// arrival when they are complete. Nothing happens where `pred` is 0.
+    /// arrival when they are complete. Nothing happens if `pred` is 0.
     PtxTcgen05Commit = Row::new("tirx.ptx.tcgen05_commit", "ptx.tcgen05.commit",
         ptx("{?pred:.reg .pred p; setp.ne.b32 p, {pred}, 0; @p }tcgen05.commit.cta_group::{cta_group}.mbarrier::arrive::one.\
              shared::cluster{?multicast:.multicast::cluster}.b64 [{bar}]{?multicast:, {cta_mask}};").words(commit_words))
@@ -534,7 +534,7 @@ rows! { $ tcgen05 {
     /// `D = A * B` (`enable_input_d` 0) or `D = A * B + D`, asynchronously, by one thread for its CTA (or pair): D is in tensor memory
     /// at `d_tmem_addr`, A in shared memory (`a_operand` is its descriptor) or tensor memory (`use_a_tmem`: its address), B in
     /// shared memory; `i_desc` is the instruction descriptor. `scale_input_d` divides D by a power of two first;
-    /// `disable_output_lane` are masks of lanes that are not written; nothing happens where `pred` is 0.
+    /// `disable_output_lane` are masks of lanes that are not written; nothing happens if `pred` is 0.
     PtxTcgen05Mma = Row::new("tirx.ptx.tcgen05_mma", "ptx.tcgen05.mma",
         ptx(".reg .pred p; setp.ne.b32 p, {enable_input_d}, 0; {?pred:.reg .pred issue; setp.ne.b32 issue, {pred}, 0; @issue }\
              tcgen05.mma{?weight_stationary:.ws}.cta_group::{cta_group}.kind::{kind} [{d_tmem_addr}], \

@@ -152,7 +152,7 @@ rows! { $ wgmma {
         .section("Matrix Descriptor Format of wgmma").also(&["cuda.wgmma.encode_matrix_descriptor"]);
 
     /// `D = A * B` (`scaleD` 0) or `D = A * B + D` of a warpgroup, asynchronously: A is M x K and B is K x N, both in shared memory, of
-    /// `in_dtype`; `accums` are the thread's registers of D, M * N / 128 elements of `out_dtype`. `transA` and `transB` are 1 where
+    /// `in_dtype`; `accums` are the thread's registers of D, M * N / 128 elements of `out_dtype`. `transA` and `transB` are 1 if
     /// M or N is innermost; `scaleA` and `scaleB` are 1 or -1.
     PtxWgmmaMmaAsyncSs = Row::new("tirx.ptx.wgmma_mma_async_ss", "ptx.wgmma.mma_async.ss",
         ptx(".reg .pred p; setp.ne.b32 p, {scaleD}, 0; wgmma.mma_async.sync.aligned.m{M}n{N}k{K}.{d}.{ab} {{{accums}}}, \
