@@ -4,6 +4,9 @@
 //! with a whole module (printing, verifying, comparing, images) run such walks on a thread with a stack that suffices;
 //! usual modules stay on the thread of the caller. Dropping a deep expression takes no stack
 //! (see `ExprNode`).
+//!
+//! WebAssembly has no threads here: every walk runs on the module's own stack, whose size is an argument of its linker
+//! (`playground/`).
 
 use std::cell::Cell;
 
@@ -75,7 +78,7 @@ pub fn with_stack_for<R: Send>(levels: u32, walk: impl FnOnce() -> R + Send) -> 
 ///
 /// They are address space, not memory: pages that are not touched cost nothing.
 pub fn with_stack<R: Send>(bytes: usize, run: impl FnOnce() -> R + Send) -> R {
-    if left() >= bytes {
+    if cfg!(target_family = "wasm") || left() >= bytes {
         return run();
     }
     std::thread::scope(|scope| {
