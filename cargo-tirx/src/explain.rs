@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use tirx_core::script::print_stmt;
-use tirx_core::transform::lower_tirx::{Decision, Outcome, explain};
-use tirx_core::transform::{Options, PassContext, Target};
+use tirx_services::tiles::{Explained, Variant, explained as explained_calls};
 
 use crate::failure::{Result, usage, user};
 use crate::input::Input;
@@ -45,7 +43,6 @@ fn explained(input: &Input) -> Result<String> {
         Some(_) => vec![input.pick(&loaded)?],
         None => loaded.file().entries().to_vec(),
     };
-    let context = PassContext::new(Target::cuda(input.options.arch.as_str()), &Options::default());
     let mut out = String::new();
     let mut calls = 0;
     for entry in &entries {
@@ -55,16 +52,15 @@ fn explained(input: &Input) -> Result<String> {
             Err(error) if entries.len() == 1 => return Err(error),
             Err(_) => continue,
         };
-        for decision in explain(&module, &context) {
-            let at = module.sources.locate(decision.span);
+        for call in explained_calls(&module, &input.options.arch) {
             calls += 1;
-            if line.is_some_and(|line| at.as_ref().is_none_or(|at| at.line != line)) {
+            if line.is_some_and(|line| call.line != Some(line)) {
                 continue;
             }
-            if let Some(at) = at {
-                out.push_str(&format!("{}:{}: {}\n", at.file, at.line, at.line_text.trim()));
+            if let (Some(file), Some(line)) = (&call.file, call.line) {
+                out.push_str(&format!("{file}:{line}: {}\n", call.text));
             }
-            describe(&mut out, &decision);
+            describe(&mut out, &call);
         }
     }
     match (out.is_empty(), line) {
@@ -81,39 +77,34 @@ fn explained(input: &Input) -> Result<String> {
 }
 
 /// The variants and their outcomes, the partition and the code.
-fn describe(out: &mut String, decision: &Decision) {
-    let width = decision
-        .rows
-        .iter()
-        .map(|(name, _)| name.len())
-        .max()
-        .unwrap_or(0);
-    for (name, outcome) in &decision.rows {
-        let said = match outcome {
-            Outcome::Chosen => "chosen".to_string(),
-            Outcome::NotAsked => "not asked".to_string(),
-            Outcome::Declined(reason) => format!("declines: {reason}"),
-        };
-        out.push_str(&format!("  {name:<width$}  {said}\n"));
+fn describe(out: &mut String, call: &Explained) {
+    let width = call.variants.iter().map(|variant| variant.name.len()).max();
+    let width = width.unwrap_or(0);
+    for Variant {
+        name,
+        outcome,
+        reason,
+    } in &call.variants
+    {
+        let colon = if reason.is_empty() { "" } else { ": " };
+        out.push_str(&format!("  {name:<width$}  {outcome}{colon}{reason}\n"));
     }
-    if decision.rows.is_empty() {
+    if call.variants.is_empty() {
         out.push_str("  no variants\n");
     }
-    if let Some([rounds, threads, vector]) = decision.partition {
+    if let Some([rounds, threads, vector]) = call.partition {
         out.push_str(&format!(
             "  partition: {rounds} rounds x {threads} threads x {vector} elements\n"
         ));
     }
-    for line in &decision.lines {
+    for line in &call.plan {
         out.push_str(&format!("  plan: {line}\n"));
     }
-    if let Some(completion) = decision.completion {
+    if let Some(completion) = &call.completion {
         out.push_str(&format!("  the caller waits for {completion}\n"));
     }
-    if let Some(code) = &decision.code {
-        for line in print_stmt(code).lines() {
-            out.push_str(&format!("    {line}\n"));
-        }
+    for line in call.code.iter().flat_map(|code| code.lines()) {
+        out.push_str(&format!("    {line}\n"));
     }
     out.push('\n');
 }

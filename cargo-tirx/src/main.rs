@@ -23,7 +23,6 @@ mod explain;
 mod failure;
 mod fix;
 mod input;
-mod language;
 mod layout;
 mod literal;
 mod lsp;

@@ -1,5 +1,6 @@
 //! What `cargo tirx sim` prints of what the simulator observed: counts by line, values at a line.
 
+use tirx_services::counters::{barriers, merged};
 use tirx_sim::{Counts, KINDS, LineCounts, Named, Snapshot};
 
 use crate::failure::{Result, choice, user};
@@ -25,26 +26,8 @@ const RARE: usize = 6;
 
 /// The counts of each line and of all, and below it the instructions of all by kind.
 pub(crate) fn table(lines: &[LineCounts]) -> String {
-    // Several launches may have the same lines.
-    let mut merged: Vec<LineCounts> = Vec::new();
-    let mut total = Counts::default();
-    for line in lines {
-        total.add(&line.counts);
-        let place = |line: &LineCounts| line.location.as_ref().map(|l| (l.file.clone(), l.line));
-        match merged.iter_mut().find(|known| place(known) == place(line)) {
-            Some(known) => known.counts.add(&line.counts),
-            None => merged.push(line.clone()),
-        }
-    }
+    let (merged, total) = merged(lines);
     let instructions = |counts: &Counts| counts.instructions.iter().sum::<u64>();
-    let barriers = |counts: &Counts| {
-        KINDS
-            .iter()
-            .zip(counts.instructions)
-            .filter(|(kind, _)| **kind == "barriers")
-            .map(|(_, n)| n)
-            .sum::<u64>()
-    };
     let shown: Vec<&Column> = COLUMNS
         .iter()
         .enumerate()

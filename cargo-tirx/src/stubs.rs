@@ -3,8 +3,9 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use tirx_services::language::{self, describe};
+
 use crate::failure::{Result, user};
-use crate::language::{self, describe};
 use crate::output::{Output, out};
 
 #[derive(clap::Args, Debug)]

@@ -77,6 +77,42 @@ pub fn read_with(name: &str, text: &str, imports: &dyn Imports) -> Result<Vec<Ru
     })
 }
 
+/// A kernel as a run describes it: its compile-time values, and the GPUs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Selected {
+    /// The kernel.
+    pub kernel: String,
+    /// Values of its compile-time parameters.
+    pub values: BTreeMap<String, ConstValue>,
+    /// The GPUs; none if the run names none.
+    pub archs: Vec<String>,
+}
+
+/// The kernels that the runs of a file are of, without the values of tensors, which take longer.
+///
+/// # Errors
+/// As of [`read`].
+pub fn selected(name: &str, text: &str, imports: &dyn Imports) -> Result<Vec<Selected>, String> {
+    let mut described = describe(text)?;
+    let valued = described.iter().any(|run| !run.values.is_empty());
+    if !valued {
+        let selected = |run: &Described<'_>| Selected {
+            kernel: run.kernel.to_string(),
+            values: BTreeMap::new(),
+            archs: run.archs.iter().map(ToString::to_string).collect(),
+        };
+        return Ok(described.iter().map(selected).collect());
+    }
+    described.iter_mut().for_each(|run| run.lines.clear());
+    let runs = evaluate(name, text, imports, &described)?.into_iter();
+    let selected = runs.map(|run| Selected {
+        kernel: run.kernel,
+        values: run.values,
+        archs: run.archs,
+    });
+    Ok(selected.collect())
+}
+
 /// Evaluates runs in one program, the file with a function for each.
 fn evaluate(
     name: &str,

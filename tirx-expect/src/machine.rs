@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tirx_core::ir::{DType, IRModule};
-use tirx_sim::{Allocation, CompileOptions, Exploration, LaunchOptions, Memory, Program, StandIns, host};
+use tirx_sim::{
+    Allocation, CompileOptions, Exploration, Fault, LaunchOptions, Memory, Program, StandIns, Stats, host,
+};
 
 /// Memory and launches.
 pub trait Machine {
@@ -23,6 +25,8 @@ pub struct Simulator {
     compiled: CompileOptions,
     options: LaunchOptions,
     exploration: Option<Arc<Exploration>>,
+    launches: Vec<Stats>,
+    fault: Option<Fault>,
 }
 
 /// The schedule that `TIRX_SIM_SEED` says.
@@ -58,6 +62,24 @@ impl Simulator {
             exploration: Some(exploration.clone()),
             ..Simulator::default()
         }
+    }
+
+    /// The same in the order that a search asks for.
+    pub fn in_orders_of(self, exploration: &Arc<Exploration>) -> Simulator {
+        Simulator {
+            exploration: Some(exploration.clone()),
+            ..self
+        }
+    }
+
+    /// What its launches did, in order; without the one that [`Simulator::fault`] ended.
+    pub fn launches(&self) -> &[Stats] {
+        &self.launches
+    }
+
+    /// The fault that ended the last launch.
+    pub fn fault(&self) -> Option<&Fault> {
+        self.fault.as_ref()
     }
 
     /// The same with signed overflow as a fault.
@@ -104,7 +126,17 @@ impl Machine for Simulator {
             None => program.launch_with(memory, &config, &none, &options),
             Some(search) => program.launch_exploring(memory, &config, &none, &options, search),
         };
-        stats.map(|_| ()).map_err(|fault| fault.to_string())
+        match stats {
+            Ok(stats) => {
+                self.launches.push(stats);
+                Ok(())
+            }
+            Err(fault) => {
+                let text = fault.to_string();
+                self.fault = Some(fault);
+                Err(text)
+            }
+        }
     }
 }
 

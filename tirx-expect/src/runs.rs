@@ -56,12 +56,17 @@ enum Argument {
     Scalar(host::Argument),
 }
 
+/// A tensor of a run.
 #[derive(Debug)]
-struct Tensor {
-    dtype: DType,
-    shape: Vec<i64>,
-    before: Vec<u8>,
-    after: Option<Vec<u8>>,
+pub struct Tensor {
+    /// Element type.
+    pub dtype: DType,
+    /// Extents.
+    pub shape: Vec<i64>,
+    /// Its bytes before the run.
+    pub before: Vec<u8>,
+    /// Its bytes after the run, unless it must be as before.
+    pub after: Option<Vec<u8>>,
     tolerance: f64,
 }
 
@@ -239,6 +244,14 @@ fn shown(dtype: DType, bytes: &[u8]) -> String {
 }
 
 impl Tensor {
+    /// The first `most` elements of such a tensor as text.
+    pub fn elements(&self, bytes: &[u8], most: usize) -> Vec<String> {
+        let width = usize::from(self.dtype.bits).div_ceil(8);
+        let bytes = &bytes[..bytes.len().min(most * width)];
+        let elements = apart(self.dtype, bytes).into_iter().take(most);
+        elements.map(|element| shown(self.dtype, &element)).collect()
+    }
+
     /// The first element that is not what it must be.
     fn compare(&self, name: &str, found: &[u8]) -> Result<(), String> {
         let expected = apart(self.dtype, self.after.as_ref().unwrap_or(&self.before));
@@ -262,6 +275,18 @@ impl Tensor {
         }
         Ok(())
     }
+}
+
+/// A run that was made.
+pub struct Outcome {
+    /// The schedule of the simulator.
+    pub schedule: u64,
+    /// The bytes of the tensors after the run; `None` if it ended in a fault.
+    pub contents: Option<Vec<Vec<u8>>>,
+    /// The first difference from the description.
+    pub verdict: Result<(), String>,
+    /// The simulator, which has the launches and the fault.
+    pub machine: Simulator,
 }
 
 /// A run that is not as described.
@@ -301,32 +326,56 @@ impl Run {
     /// The first schedule that leaves something else, and what that is. A fault that is expected must come with one of
     /// the schedules.
     pub fn simulate_by(&self, lowered: &IRModule, first: Option<u64>, schedules: u64) -> Result<(), Failed> {
-        let mut missed = None;
+        let simulator = |seed| {
+            Simulator::with_options(LaunchOptions {
+                seed,
+                ..LaunchOptions::default()
+            })
+        };
+        let outcome = self.outcome_by(lowered, first, schedules, &simulator);
+        outcome.verdict.map_err(|message| Failed {
+            schedule: outcome.schedule,
+            message,
+        })
+    }
+
+    /// The run that decides: as of [`Run::simulate_by`] the first that leaves something else, or the first that has the expected
+    /// fault, on simulators that `simulator` makes for each schedule.
+    pub fn outcome_by(
+        &self,
+        lowered: &IRModule,
+        first: Option<u64>,
+        schedules: u64,
+        simulator: &dyn Fn(u64) -> Simulator,
+    ) -> Outcome {
         let (first, count) = match first {
             Some(first) => (first, schedules),
             None => (machine::first_seed(), self.seeds.unwrap_or(1).max(schedules)),
         };
-        for seed in first..=first.saturating_add(count.saturating_sub(1)) {
-            let mut machine = Simulator::with_options(LaunchOptions {
-                seed,
-                ..LaunchOptions::default()
-            });
-            match self.check(&mut machine, lowered) {
-                Ok(()) if self.faults() => return Ok(()),
-                Ok(()) => {}
-                Err(message) => {
-                    let failed = Failed {
-                        schedule: seed,
-                        message,
-                    };
-                    match self.faults() {
-                        true => missed = missed.or(Some(failed)),
-                        false => return Err(failed),
-                    }
-                }
+        let last = first.saturating_add(count.saturating_sub(1));
+        let mut missed = None;
+        let mut schedule = first;
+        loop {
+            let mut machine = simulator(schedule);
+            let contents = machine::run(&mut machine, lowered, &self.bound());
+            let outcome = Outcome {
+                schedule,
+                verdict: self.compare(&contents),
+                contents: contents.ok(),
+                machine,
+            };
+            let decides = outcome.verdict.is_ok() == self.faults();
+            if decides {
+                return outcome;
             }
+            if schedule == last {
+                return missed.unwrap_or(outcome);
+            }
+            if self.faults() {
+                missed = missed.or(Some(outcome));
+            }
+            schedule += 1;
         }
-        missed.map_or(Ok(()), Err)
     }
 
     /// Runs it in every order of synchronizing operations that can make a difference, in `most` runs at most, and compares
@@ -336,26 +385,50 @@ impl Run {
     /// What the first order leaves that is not as it is described.
     pub fn explore(&self, lowered: &IRModule, most: u64) -> Result<Explored, String> {
         let exploration = Arc::new(Exploration::new(most));
-        let mut missed = None;
+        let simulator = || Simulator::exploring(&exploration);
+        let outcome = self.outcome_of_orders(lowered, &exploration, &simulator);
+        outcome.verdict.map(|()| exploration.explored())
+    }
+
+    /// The run that decides: the first order that leaves something else, or the first that has the expected fault. `simulator`
+    /// makes one that runs in the orders of `exploration`.
+    pub fn outcome_of_orders(
+        &self,
+        lowered: &IRModule,
+        exploration: &Exploration,
+        simulator: &dyn Fn() -> Simulator,
+    ) -> Outcome {
+        let mut kept: Option<Outcome> = None;
         while exploration.more() {
-            let mut machine = Simulator::exploring(&exploration);
-            let result = machine::run(&mut machine, lowered, &self.bound());
-            if result.is_ok() && exploration.left() {
+            let mut machine = simulator();
+            let contents = machine::run(&mut machine, lowered, &self.bound());
+            let left = contents.is_ok() && exploration.left();
+            let outcome = Outcome {
+                schedule: 0,
+                verdict: self.compare(&contents),
+                contents: contents.ok(),
+                machine,
+            };
+            // One that repeats another order is left before its end.
+            if left {
                 continue;
             }
-            match self.compare(result) {
-                Ok(()) if self.faults() => return Ok(exploration.explored()),
-                Ok(()) => {}
-                Err(message) if self.faults() => missed = missed.or(Some(message)),
-                Err(message) => return Err(message),
+            if outcome.verdict.is_ok() == self.faults() {
+                return outcome;
             }
+            kept = kept.or(Some(outcome));
         }
-        missed.map_or(Ok(exploration.explored()), Err)
+        kept.unwrap_or_else(|| Outcome {
+            schedule: 0,
+            verdict: Ok(()),
+            contents: None,
+            machine: simulator(),
+        })
     }
 
     /// Runs the kernel of a lowered module and compares.
     pub fn check(&self, machine: &mut dyn Machine, lowered: &IRModule) -> Result<(), String> {
-        self.compare(machine::run(machine, lowered, &self.bound()))
+        self.compare(&machine::run(machine, lowered, &self.bound()))
     }
 
     /// The arguments by their names.
@@ -371,12 +444,21 @@ impl Run {
         self.names.iter().cloned().zip(values).collect()
     }
 
+    /// The tensors by their names, in the kernel's order.
+    pub fn tensors(&self) -> impl Iterator<Item = (&str, &Tensor)> {
+        let all = self.names.iter().zip(&self.arguments);
+        all.filter_map(|(name, argument)| match argument {
+            Argument::Tensor(tensor) => Some((name.as_str(), tensor)),
+            Argument::Scalar(_) => None,
+        })
+    }
+
     /// What a run has left, or its fault, against what it must be.
-    fn compare(&self, result: Result<Vec<Vec<u8>>, String>) -> Result<(), String> {
+    fn compare(&self, result: &Result<Vec<Vec<u8>>, String>) -> Result<(), String> {
         let contents = match (result, &self.fault) {
             (Ok(contents), None) => contents,
             (Err(message), Some(fault)) if message.contains(fault) => return Ok(()),
-            (Err(message), _) => return Err(message),
+            (Err(message), _) => return Err(message.clone()),
             (Ok(_), Some(fault)) => return Err(format!("no fault, but one is expected: {fault}")),
         };
         let tensors = self
@@ -387,7 +469,7 @@ impl Run {
                 Argument::Tensor(tensor) => Some((n, tensor)),
                 Argument::Scalar(_) => None,
             });
-        for ((name, tensor), found) in tensors.zip(&contents) {
+        for ((name, tensor), found) in tensors.zip(contents) {
             tensor.compare(name, found)?;
         }
         Ok(())

@@ -9,12 +9,14 @@
 //! | `targets` | checks that users' crates compile for other machines: ARM, musl, macOS, Windows |
 //! | `public-kernels` | compiles every configuration of a public kernel library |
 //! | `mutants` | takes each synchronization out of each kernel with values: the simulator must report it |
+//! | `playground` | builds the page of `playground/` into `target/playground`; `--test` tests it under node and in Chromium |
 //! | `bench` | the benches of `docs/developing/performance.md`, in release and without optimization |
 
 #![forbid(unsafe_code)]
 
 mod gpu_kit;
 mod oracle;
+mod playground;
 mod process;
 mod public_kernels;
 mod published;
@@ -112,13 +114,14 @@ fn main() -> ExitCode {
         "test" => test(&rest),
         "gpu-kit" => gpu_kit::build(root()),
         "oracle" => oracle::compare(root(), &rest),
+        "playground" => playground::build(root(), &rest),
         "published" => published::check(root(), &rest),
         "targets" => targets::check(root(), &rest),
         "public-kernels" => public_kernels::compile_all(&rest),
         "mutants" => mutants(),
         "bench" => bench(&rest),
         _ => Err(
-            "usage: cargo xtask test | gpu-kit | oracle | published | targets | public-kernels | mutants | bench"
+            "usage: cargo xtask test | gpu-kit | oracle | playground | published | targets | public-kernels | mutants | bench"
                 .into(),
         ),
     };

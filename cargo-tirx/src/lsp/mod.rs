@@ -2,18 +2,18 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `analysis` | what does the compiler say of a file? |
-//! | `text` | what stands at a position, and where is a name used? |
 //! | `answers` | what does an editor get for each request? |
+//! | `files` | which other files does a kernel file depend on? |
 //! | `modules` | which file does an import mean? |
 //! | `rename` | what changes where a name gets another one? |
 //! | `uri` | which file does an editor mean? |
+//!
+//! The answers themselves are computed by `tirx_services::editor`.
 
-mod analysis;
 mod answers;
+mod files;
 mod modules;
 mod rename;
-mod text;
 mod uri;
 
 use std::collections::BTreeMap;
@@ -32,7 +32,8 @@ use serde::de::DeserializeOwned;
 
 use crate::failure::{Result, user};
 use crate::output::Output;
-use analysis::{Analysis, analyze};
+use files::analyzed;
+use tirx_services::editor::{self, Document};
 use uri::path_of;
 
 #[derive(clap::Args, Debug)]
@@ -43,17 +44,14 @@ pub(crate) struct Lsp {
 }
 
 /// An open file.
-struct Document {
+struct File {
     path: PathBuf,
-    text: String,
-    /// What the compiler said of the text, and of the last text that it could build: names are completed and shown while
-    /// a line is unfinished.
-    analysis: Analysis,
+    document: Document,
 }
 
 #[derive(Default)]
 struct Server {
-    documents: BTreeMap<String, Document>,
+    files: BTreeMap<String, File>,
 }
 
 pub(crate) fn run(_: &Lsp, _: &Output) -> Result<()> {
@@ -139,7 +137,7 @@ impl Server {
             }
             notification::DidCloseTextDocument::METHOD => {
                 if let Some(closed) = read::<lsp_types::DidCloseTextDocumentParams>(notification) {
-                    self.documents.remove(closed.text_document.uri.as_str());
+                    self.files.remove(closed.text_document.uri.as_str());
                     publish(connection, closed.text_document.uri, Vec::new())?;
                 }
                 None
@@ -150,12 +148,16 @@ impl Server {
             return Ok(Vec::new());
         };
         let name = uri.as_str().to_string();
-        let document = self.documents.entry(name.clone()).or_insert_with(|| Document {
-            path: path_of(uri.as_str()),
-            text: String::new(),
-            analysis: Analysis::default(),
+        let file = self.files.entry(name.clone()).or_insert_with(|| {
+            let path = path_of(uri.as_str());
+            let shown = path.file_name().unwrap_or_default().to_string_lossy();
+            let document = Document {
+                name: shown.into_owned(),
+                ..Document::default()
+            };
+            File { path, document }
         });
-        document.text = text;
+        file.document.text = text;
         Ok(vec![name])
     }
 
@@ -165,15 +167,15 @@ impl Server {
             return Ok(());
         }
         let open: BTreeMap<PathBuf, String> = self
-            .documents
+            .files
             .values()
-            .map(|document| (document.path.clone(), document.text.clone()))
+            .map(|file| (file.path.clone(), file.document.text.clone()))
             .collect();
         let stems: Vec<String> = changed
             .iter()
             .filter_map(|name| {
                 Some(
-                    self.documents
+                    self.files
                         .get(name)?
                         .path
                         .file_stem()?
@@ -182,9 +184,9 @@ impl Server {
                 )
             })
             .collect();
-        for (name, document) in &mut self.documents {
+        for (name, file) in &mut self.files {
             let imports = |stem: &String| {
-                let mut lines = document.text.lines();
+                let mut lines = file.document.text.lines();
                 lines.any(|line| line.contains("import") && line.contains(stem.as_str()))
             };
             if !changed.contains(name) && !stems.iter().any(imports) {
@@ -192,15 +194,12 @@ impl Server {
             }
             // A defect of the compiler must not end the editor's server.
             let compiled = catch_unwind(AssertUnwindSafe(|| {
-                analyze(&document.path, &document.text, &open)
+                analyzed(&file.path, &file.document.text, &open)
             }));
-            let Ok(mut now) = compiled else { continue };
-            if now.names.is_empty() && !now.messages.is_empty() {
-                now.names = std::mem::take(&mut document.analysis.names);
-            }
-            document.analysis = now;
+            let Ok(now) = compiled else { continue };
+            file.document.analyzed(now);
             if let Ok(uri) = name.parse() {
-                publish(connection, uri, answers::diagnostics(document))?;
+                publish(connection, uri, editor::diagnostics(&file.document))?;
             }
         }
         Ok(())
@@ -230,8 +229,8 @@ impl Server {
         }
     }
 
-    fn document(&self, uri: &Uri) -> Option<&Document> {
-        self.documents.get(uri.as_str())
+    fn file(&self, uri: &Uri) -> Option<&File> {
+        self.files.get(uri.as_str())
     }
 }
 

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tirx_build::compile::FileImports;
 use tirx_core::script::Imports;
-
-use super::text::Imported;
+use tirx_services::editor::text::Imported;
 
 /// The file that an imported name stands for, where it is a module.
 pub(super) fn module_of(file: &Path, one: &Imported) -> Option<PathBuf> {

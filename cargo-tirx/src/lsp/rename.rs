@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use lsp_types::{Range, RenameParams, TextEdit, Uri, WorkspaceEdit};
 
+use tirx_services::editor::text;
+
 use super::modules::{module_of, real, resolved};
-use super::text;
 use super::uri::uri_of;
-use super::{Document, Server};
+use super::{File, Server};
 
 /// Files that are looked into, and folders inside of one another.
 const MOST_FILES: usize = 2000;
@@ -18,19 +19,25 @@ const ABOVE: usize = 5;
 
 pub(super) fn rename(server: &Server, params: &RenameParams) -> Option<WorkspaceEdit> {
     let at = &params.text_document_position;
-    let document = server.document(&at.text_document.uri)?;
-    let byte = text::byte_of(&document.text, at.position);
-    let (dotted, _, _) = text::dotted_at(&document.text, byte)?;
+    let file = server.file(&at.text_document.uri)?;
+    let byte = text::byte_of(&file.document.text, at.position);
+    let (dotted, _, _) = text::dotted_at(&file.document.text, byte)?;
     let new = &params.new_name;
     let is_name = new.chars().all(|c| c.is_alphanumeric() || c == '_')
         && !new.starts_with(|c: char| c.is_ascii_digit());
     if new.is_empty() || !is_name {
         return None;
     }
-    match origin(document, dotted) {
+    match origin(file, dotted) {
         Origin::Module(path, name) => Some(everywhere(server, &path, &name, new)),
         Origin::File => Some(WorkspaceEdit {
-            changes: Some([(at.text_document.uri.clone(), in_file(&document.text, dotted, new))].into()),
+            changes: Some(
+                [(
+                    at.text_document.uri.clone(),
+                    in_file(&file.document.text, dotted, new),
+                )]
+                .into(),
+            ),
             ..WorkspaceEdit::default()
         }),
         Origin::Unknown => None,
@@ -47,23 +54,23 @@ enum Origin {
     Unknown,
 }
 
-fn origin(document: &Document, dotted: &str) -> Origin {
-    let own = || real(&document.path);
+fn origin(file: &File, dotted: &str) -> Origin {
+    let own = || real(&file.path);
     if let Some((module, name)) = dotted.rsplit_once('.') {
-        let imports = text::imports(&document.text);
+        let imports = text::imports(&file.document.text);
         let of_it = imports.iter().find(|one| one.alias == module);
-        let path = of_it.and_then(|one| module_of(&document.path, one));
+        let path = of_it.and_then(|one| module_of(&file.path, one));
         return path.map_or(Origin::Unknown, |path| Origin::Module(path, name.to_string()));
     }
-    match text::imports(&document.text)
+    match text::imports(&file.document.text)
         .iter()
         .find(|one| one.alias == dotted)
     {
-        Some(one) => match (&one.name, resolved(&document.path, &one.module)) {
+        Some(one) => match (&one.name, resolved(&file.path, &one.module)) {
             (Some((name, ..)), Some(path)) if name == dotted => Origin::Module(path, name.clone()),
             _ => Origin::File,
         },
-        None if text::is_of_module(&document.text, dotted) => Origin::Module(own(), dotted.to_string()),
+        None if text::is_of_module(&file.document.text, dotted) => Origin::Module(own(), dotted.to_string()),
         None => Origin::File,
     }
 }
@@ -95,8 +102,8 @@ fn everywhere(server: &Server, origin: &Path, old: &str, new: &str) -> Workspace
         }
     }
     // What the editor has open is as it shows it, under the name that it uses.
-    for (uri, document) in &server.documents {
-        texts.insert(real(&document.path), (uri.parse().ok(), document.text.clone()));
+    for (uri, file) in &server.files {
+        texts.insert(real(&file.path), (uri.parse().ok(), file.document.text.clone()));
     }
     let mut changes = Vec::new();
     for (path, (uri, source)) in texts {

@@ -39,6 +39,7 @@ fn sources() -> Vec<PathBuf> {
         "tirx-build/src",
         "tirx-rt/src",
         "tirx-expect/src",
+        "tirx-services/src",
         "cargo-tirx/src",
     ] {
         walk(&root().join(folder), &mut out);

@@ -8,7 +8,7 @@ fn is_of_name(c: char) -> bool {
 }
 
 /// The byte of a position, whose characters are UTF-16 units; the end of the line or text where it is beyond.
-pub(super) fn byte_of(text: &str, position: Position) -> usize {
+pub fn byte_of(text: &str, position: Position) -> usize {
     let mut start = 0;
     for _ in 0..position.line {
         match text[start..].find('\n') {
@@ -28,7 +28,7 @@ pub(super) fn byte_of(text: &str, position: Position) -> usize {
 }
 
 /// The position of a byte.
-pub(super) fn position_of(text: &str, byte: usize) -> Position {
+pub fn position_of(text: &str, byte: usize) -> Position {
     let before = text.get(..byte.min(text.len())).unwrap_or(text);
     let start = before.rfind('\n').map_or(0, |at| at + 1);
     Position {
@@ -38,7 +38,7 @@ pub(super) fn position_of(text: &str, byte: usize) -> Position {
 }
 
 /// The range of two bytes.
-pub(super) fn range_of(text: &str, start: usize, end: usize) -> Range {
+pub fn range_of(text: &str, start: usize, end: usize) -> Range {
     Range {
         start: position_of(text, start),
         end: position_of(text, end),
@@ -47,7 +47,7 @@ pub(super) fn range_of(text: &str, start: usize, end: usize) -> Range {
 
 /// The dotted name that a byte is in, up to the part under the cursor: `T.ptx.ld` of `T.p|tx` is `T.ptx`. With its first byte
 /// and the one behind it.
-pub(super) fn dotted_at(text: &str, byte: usize) -> Option<(&str, usize, usize)> {
+pub fn dotted_at(text: &str, byte: usize) -> Option<(&str, usize, usize)> {
     let start = text[..byte]
         .char_indices()
         .rev()
@@ -65,7 +65,7 @@ pub(super) fn dotted_at(text: &str, byte: usize) -> Option<(&str, usize, usize)>
 }
 
 /// What is completed at a byte: the path before the last dot and the beginning of the name behind it.
-pub(super) fn path_before(text: &str, byte: usize) -> Option<(&str, &str)> {
+pub fn path_before(text: &str, byte: usize) -> Option<(&str, &str)> {
     let start = text[..byte]
         .char_indices()
         .rev()
@@ -76,7 +76,7 @@ pub(super) fn path_before(text: &str, byte: usize) -> Option<(&str, &str)> {
 }
 
 /// The call that a byte is in: the dotted name before its parenthesis, and how many commas are before the byte.
-pub(super) fn call_around(text: &str, byte: usize) -> Option<(&str, usize)> {
+pub fn call_around(text: &str, byte: usize) -> Option<(&str, usize)> {
     let (mut depth, mut commas) = (0, 0);
     // A call has at most some thousand characters.
     for (at, c) in text[..byte].char_indices().rev().take(4000) {
@@ -153,7 +153,7 @@ fn names(text: &str) -> Vec<(usize, usize)> {
 }
 
 /// Where a name is used in a text.
-pub(super) fn uses(text: &str, name: &str) -> Vec<Range> {
+pub fn uses(text: &str, name: &str) -> Vec<Range> {
     let found = names(text)
         .into_iter()
         .filter(|(start, end)| &text[*start..*end] == name);
@@ -161,7 +161,7 @@ pub(super) fn uses(text: &str, name: &str) -> Vec<Range> {
 }
 
 /// Where a name that is used at a byte is defined: the last definition before it, else the first one.
-pub(super) fn definition(text: &str, name: &str, byte: usize) -> Option<Range> {
+pub fn definition(text: &str, name: &str, byte: usize) -> Option<Range> {
     let defines = |start: usize, end: usize| {
         let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
         let head = text[line_start..start].trim_start();
@@ -186,17 +186,17 @@ pub(super) fn definition(text: &str, name: &str, byte: usize) -> Option<Range> {
 
 /// A name of a `from … import` or `import` statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Imported {
+pub struct Imported {
     /// The module, with the dots before it: `..helpers`.
-    pub(super) module: String,
+    pub module: String,
     /// The name in the module, and its bytes; `None` of `import module`.
-    pub(super) name: Option<(String, usize, usize)>,
+    pub name: Option<(String, usize, usize)>,
     /// What the file calls it: `helpers.tiles` of `import helpers.tiles`.
-    pub(super) alias: String,
+    pub alias: String,
 }
 
 /// What a text imports; a name `*` stands for all names of a module.
-pub(super) fn imports(text: &str) -> Vec<Imported> {
+pub fn imports(text: &str) -> Vec<Imported> {
     let all = names(text);
     let mut found = Vec::new();
     let mut behind = 0;
@@ -253,13 +253,13 @@ pub(super) fn imports(text: &str) -> Vec<Imported> {
 }
 
 /// The module, and the name in it if there is one, that a name was imported from: `("helpers", Some("tile"))`.
-pub(super) fn imported(text: &str, name: &str) -> Option<(String, Option<String>)> {
+pub fn imported(text: &str, name: &str) -> Option<(String, Option<String>)> {
     let found = imports(text).into_iter().find(|one| one.alias == name)?;
     Some((found.module, found.name.map(|(name, ..)| name)))
 }
 
 /// Whether a name is defined outside of all functions.
-pub(super) fn is_of_module(text: &str, name: &str) -> bool {
+pub fn is_of_module(text: &str, name: &str) -> bool {
     text.lines().any(|line| {
         let rest = ["def ", "class "].iter().find_map(|word| line.strip_prefix(word));
         let rest = rest.unwrap_or(line).strip_prefix(name);
@@ -274,7 +274,7 @@ pub(super) fn is_of_module(text: &str, name: &str) -> bool {
 }
 
 /// The uses of a module's name behind the module: `name` of `module.name`.
-pub(super) fn attributes(text: &str, module: &str, name: &str) -> Vec<Range> {
+pub fn attributes(text: &str, module: &str, name: &str) -> Vec<Range> {
     let whole = format!("{module}.{name}");
     let first = module.split('.').next().unwrap_or(module);
     let uses = names(text).into_iter().filter(|(start, end)| {
@@ -287,7 +287,7 @@ pub(super) fn attributes(text: &str, module: &str, name: &str) -> Vec<Range> {
 
 /// The language's own path of a dotted name, by what the file imports: `T.ptx.ld` for `tx.ptx.ld` after
 /// `from tvm.script import tirx as tx`.
-pub(super) fn in_language(text: &str, dotted: &str) -> String {
+pub fn in_language(text: &str, dotted: &str) -> String {
     let (first, rest) = dotted
         .split_once('.')
         .map_or((dotted, ""), |(first, rest)| (first, rest));

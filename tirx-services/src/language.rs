@@ -6,27 +6,27 @@ use tirx_core::script::lang;
 
 /// A name of the language.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name {
+pub struct Name {
     /// The signature in text, `(bar, count)`; empty for what is not called.
-    pub(crate) signature: String,
+    pub signature: String,
     /// What it means.
-    pub(crate) meaning: String,
+    pub meaning: String,
     /// The GPUs that have it and the section of the manual, for an operation.
-    pub(crate) facts: String,
+    pub facts: String,
 }
 
 /// The names below a path: of `T`, `T.ptx`, `Tx.cta`.
-pub(crate) fn below(path: &str) -> Vec<String> {
+pub fn below(path: &str) -> Vec<String> {
     lang::names(path)
 }
 
 /// Whether a path has names below it.
-pub(crate) fn is_namespace(path: &str) -> bool {
+pub fn is_namespace(path: &str) -> bool {
     !lang::names(path).is_empty()
 }
 
 /// Whether words behind `T.ptx.` are an instruction of PTX, with or without more modifiers: `bar.sync`.
-pub(crate) fn is_mnemonic(words: &str) -> bool {
+pub fn is_mnemonic(words: &str) -> bool {
     let mut words = words.split('.');
     let family = words.next().and_then(Lookup::family);
     let found = words.try_fold(family, |found, word| {
@@ -36,7 +36,7 @@ pub(crate) fn is_mnemonic(words: &str) -> bool {
 }
 
 /// What is known of a name; `None` for one that the language does not have.
-pub(crate) fn describe(full: &str) -> Option<Name> {
+pub fn describe(full: &str) -> Option<Name> {
     // Tile primitives are described once, whatever their scope: `Tx.cta.copy`.
     let last = full.rsplit('.').next().unwrap_or(full);
     let tile = || match full.starts_with("Tx.") || full.starts_with("T.tile.") {
@@ -72,7 +72,7 @@ pub(crate) fn describe(full: &str) -> Option<Name> {
 }
 
 /// The parameters of a signature: `["bar", "*", "count=1"]`.
-pub(crate) fn parameters(signature: &str) -> Vec<String> {
+pub fn parameters(signature: &str) -> Vec<String> {
     let inner = signature.trim().trim_start_matches('(').trim_end_matches(')');
     let (mut parts, mut depth, mut part) = (Vec::new(), 0i32, String::new());
     let mut quoted = false;

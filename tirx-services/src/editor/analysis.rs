@@ -2,142 +2,86 @@
 //! its tile primitives.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
-use tirx_build::compile::{FileImports, Loaded, Settings, compile};
-use tirx_build::manifest::{Manifest, Text};
 use tirx_core::diagnostic::Message;
 use tirx_core::ir::{Buffer, IRModule, Stmt, StmtKind, Var, Visitor};
-use tirx_core::script::{ConstValue, Entry, Imports, ModuleText, print_stmt};
+use tirx_core::script::{ConstValue, Entry, Imports, print_stmt};
 use tirx_core::transform::lower_tirx::{Outcome, explain};
 use tirx_core::transform::{Options, PassContext, Target};
 
+use crate::kernel::{Loaded, warnings};
+
 /// A name of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub struct Known {
     /// The name.
-    pub(super) name: String,
+    pub name: String,
     /// Its declaration as printed IR: dtype, shape, scope, layout.
-    pub(super) declaration: String,
-    /// The kernel, and the line of its definition, from 1.
-    pub(super) kernel: String,
-    pub(super) line: u32,
+    pub declaration: String,
+    /// The kernel.
+    pub kernel: String,
+    /// The line of its definition, from 1.
+    pub line: u32,
 }
 
 /// What a tile primitive becomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Choice {
+pub struct Choice {
     /// Its line, from 1.
-    pub(super) line: u32,
+    pub line: u32,
     /// The variant, and the partition.
-    pub(super) label: String,
+    pub label: String,
     /// The other variants, each with its reason.
-    pub(super) others: String,
+    pub others: String,
 }
 
 /// What an allocation or a view comes to: its shape with the specialization's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
+pub struct Shape {
     /// Its line, from 1.
-    pub(super) line: u32,
+    pub line: u32,
     /// The extents: `32, 64`.
-    pub(super) extents: String,
+    pub extents: String,
     /// `s: float16[32, 64]`.
-    pub(super) label: String,
+    pub label: String,
 }
 
 /// What is known of a file.
 #[derive(Debug, Default)]
-pub(super) struct Analysis {
-    pub(super) messages: Vec<Message>,
-    pub(super) names: Vec<Known>,
-    pub(super) choices: Vec<Choice>,
-    pub(super) shapes: Vec<Shape>,
+pub struct Analysis {
+    /// Errors and warnings.
+    pub messages: Vec<Message>,
+    /// The names of its kernels.
+    pub names: Vec<Known>,
+    /// The variants of its tile primitives.
+    pub choices: Vec<Choice>,
+    /// The shapes of its buffers.
+    pub shapes: Vec<Shape>,
 }
 
-/// Files that are open in the editor before those on disk.
-struct Open<'a> {
-    disk: FileImports,
-    folder: &'a Path,
-    open: &'a BTreeMap<PathBuf, String>,
+/// How an entry of a file is built: the values of its compile-time parameters, and the GPU.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wanted {
+    /// The entry.
+    pub entry: String,
+    /// Values of its compile-time parameters.
+    pub values: BTreeMap<String, ConstValue>,
+    /// The architecture: `sm_90a`.
+    pub target: String,
 }
 
-impl Imports for Open<'_> {
-    fn read(&self, module: &str) -> Option<ModuleText> {
-        let on_disk = self.disk.read(module);
-        let name = match &on_disk {
-            Some(found) => found.name.clone(),
-            None => format!("{}.py", module.replace('.', "/")),
-        };
-        match (self.open.get(&self.folder.join(&name)), on_disk) {
-            (Some(text), found) => Some(ModuleText {
-                name,
-                text: text.clone(),
-                is_package: found.is_some_and(|found| found.is_package),
-            }),
-            (None, found) => found,
-        }
-    }
-
-    fn package(&self) -> String {
-        self.disk.package()
-    }
-}
-
-/// How the manifest above a file builds an entry of it: the values of the first specialization, and the target.
-struct Wanted {
-    entry: String,
-    values: BTreeMap<String, ConstValue>,
-    target: String,
-}
-
-/// Folders above a file that are looked into for a manifest.
-const ABOVE: usize = 5;
-
-fn wanted(file: &Path) -> Vec<Wanted> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let own = real(file);
-    for folder in file.ancestors().skip(1).take(ABOVE) {
-        let Ok(text) = std::fs::read_to_string(folder.join("kernels.toml")) else {
-            continue;
-        };
-        let Ok(manifest) = Manifest::parse("kernels.toml", &text) else {
-            return Vec::new();
-        };
-        let of_file = manifest.kernels.iter().filter(|kernel| match &kernel.text {
-            Text::File(source) => real(&folder.join(source)) == own,
-            _ => false,
-        });
-        let of_file = of_file.map(|kernel| Wanted {
-            entry: kernel.entry.clone().unwrap_or_else(|| kernel.name.clone()),
-            values: kernel.specialize.first().cloned().unwrap_or_default(),
-            target: kernel.targets.primary(),
-        });
-        return of_file.collect();
-    }
-    Vec::new()
-}
-
-/// Compiles a text in memory, as far as it goes.
-pub(super) fn analyze(file: &Path, text: &str, open: &BTreeMap<PathBuf, String>) -> Analysis {
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let imports = Open {
-        disk: FileImports::new(folder, "").with_libraries_of(&crate::dependencies::environment()),
-        folder,
-        open,
-    };
-    let shown = file.file_name().unwrap_or_default().to_string_lossy();
+/// Compiles a text in memory, as far as it goes. An entry that `wanted` does not name is built without values for `target`.
+pub fn analyze(name: &str, text: &str, imports: &dyn Imports, wanted: &[Wanted], target: &str) -> Analysis {
     let mut analysis = Analysis::default();
-    let loaded = match Loaded::new(&shown, text, &imports) {
+    let loaded = match Loaded::new(name, text, imports) {
         Ok(loaded) => loaded,
-        Err(error) => {
-            analysis.messages = error.messages().to_vec();
+        Err(messages) => {
+            analysis.messages = messages;
             return analysis;
         }
     };
-    let wanted = wanted(file);
     for entry in loaded.file().entries() {
-        analyze_entry(&loaded, entry, &wanted, &mut analysis);
+        analyze_entry(&loaded, entry, wanted, target, &mut analysis);
     }
     for message in loaded.warnings() {
         analysis.add(message);
@@ -145,7 +89,7 @@ pub(super) fn analyze(file: &Path, text: &str, open: &BTreeMap<PathBuf, String>)
     analysis
 }
 
-fn analyze_entry(loaded: &Loaded, entry: &Entry, wanted: &[Wanted], analysis: &mut Analysis) {
+fn analyze_entry(loaded: &Loaded, entry: &Entry, wanted: &[Wanted], target: &str, analysis: &mut Analysis) {
     let wanted = wanted.iter().find(|wanted| wanted.entry == entry.name);
     let values: BTreeMap<String, ConstValue> = wanted
         .map(|wanted| &wanted.values)
@@ -162,14 +106,11 @@ fn analyze_entry(loaded: &Loaded, entry: &Entry, wanted: &[Wanted], analysis: &m
     {
         return;
     }
-    let target = wanted.map_or("sm_90a", |wanted| wanted.target.as_str());
-    let built = match loaded.build_all(Some(&entry.name), &values) {
+    let target = wanted.map_or(target, |wanted| wanted.target.as_str());
+    let built = match loaded.build_all(&entry.name, &values) {
         Ok(built) => built,
-        Err(error) => {
-            error
-                .messages()
-                .iter()
-                .for_each(|message| analysis.add(message.clone()));
+        Err(messages) => {
+            messages.into_iter().for_each(|message| analysis.add(message));
             return;
         }
     };
@@ -205,16 +146,8 @@ fn analyze_entry(loaded: &Loaded, entry: &Entry, wanted: &[Wanted], analysis: &m
                 analysis.choices.push(choice);
             }
         }
-        match compile(built.module, &Settings::new(target)) {
-            Ok(compiled) => compiled
-                .warnings
-                .into_iter()
-                .for_each(|message| analysis.add(message)),
-            Err(error) => error
-                .messages()
-                .iter()
-                .for_each(|message| analysis.add(message.clone())),
-        }
+        let (Ok(messages) | Err(messages)) = warnings(built.module, target);
+        messages.into_iter().for_each(|message| analysis.add(message));
     }
 }
 
@@ -317,7 +250,7 @@ impl Analysis {
     }
 
     /// What is known of a name at a line, from 1: in the kernel whose definition is the last before.
-    pub(super) fn known(&self, name: &str, line: u32) -> Vec<&Known> {
+    pub fn known(&self, name: &str, line: u32) -> Vec<&Known> {
         let of_name = || self.names.iter().filter(|known| known.name == name);
         let nearest = of_name()
             .filter(|known| known.line <= line)

@@ -1,0 +1,442 @@
+//! What is asked about a kernel file, and the answers.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tirx_core::ir::{Buffer, IRModule, Stmt, StmtKind, Visitor};
+use tirx_core::script::{ConstValue, Entry, Imports, ModuleText, Release};
+use tirx_core::transform::pass_names;
+use tirx_expect::expressions;
+use tirx_services::data::Said;
+use tirx_services::editor::{self, Document, Repair, Wanted};
+use tirx_services::kernel::{Loaded, Result};
+use tirx_services::layout;
+use tirx_services::simulation::{self, Report};
+use tirx_services::texts::{self, Cuda, Pass};
+use tirx_services::tiles::{Explained, explained};
+
+/// A file and how it is compiled.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Source {
+    /// The file's name in messages.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// The GPU: `sm_90a`.
+    pub arch: String,
+    /// The TVM release, `0.26` or `0.27`; found from the text if it is empty.
+    pub release: String,
+    /// Other files that it may import, by their names.
+    pub files: BTreeMap<String, String>,
+    /// The kernel that texts are of; the first without one.
+    pub kernel: String,
+}
+
+impl Imports for Source {
+    fn read(&self, module: &str) -> Option<ModuleText> {
+        let path = module.replace('.', "/");
+        let found = |file: String, is_package: bool| {
+            let text = self.files.get(&file)?.clone();
+            Some(ModuleText {
+                name: file,
+                text,
+                is_package,
+            })
+        };
+        found(format!("{path}.py"), false).or_else(|| found(format!("{path}/__init__.py"), true))
+    }
+
+    fn release(&self) -> Option<Release> {
+        Release::named(&self.release)
+    }
+}
+
+/// How runs are made.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Runs {
+    /// The first schedule.
+    pub seed: Option<u64>,
+    /// Schedules for each run; 1 if it is 0.
+    pub schedules: u64,
+    /// Every order of synchronizing operations, in so many runs at most.
+    pub all_orders: Option<u64>,
+    /// Whether signed overflow is an error.
+    pub check_overflow: bool,
+    /// Whether races are left unfound, for a faster run.
+    pub no_race_check: bool,
+    /// Branches and loop iterations of one block.
+    pub step_limit: Option<u64>,
+    /// Whether instructions and memory transactions are counted.
+    pub counters: bool,
+    /// The linear index of the block whose timeline is recorded.
+    pub timeline: Option<u64>,
+    /// The only kernel that is run.
+    pub kernel: Option<String>,
+    /// Elements of each tensor that are shown.
+    pub elements: usize,
+}
+
+/// A kernel of the file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Kernel {
+    /// Its name.
+    pub name: String,
+    /// Compile-time parameters that have no value.
+    pub missing: Vec<String>,
+}
+
+/// The compiler's messages about a file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Checked {
+    /// For the editor: messages with notes and helps in their text.
+    pub diagnostics: Vec<lsp::Diagnostic>,
+    /// Edits that helps ask for.
+    pub repairs: Vec<Repair>,
+    /// Texts at the ends of lines.
+    pub hints: Vec<lsp::InlayHint>,
+    /// The same messages in their parts.
+    pub messages: Vec<Said>,
+    /// The file's kernels.
+    pub kernels: Vec<Kernel>,
+}
+
+pub use tirx_services::lsp;
+
+/// An answer, or the errors of the kernel.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answer<T> {
+    /// The answer.
+    pub value: Option<T>,
+    /// Errors.
+    pub errors: Vec<Said>,
+}
+
+/// A layout of a kernel's buffer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LayoutPicture {
+    /// `s: float16[32, 64]`.
+    pub label: String,
+    /// `shared`, `local`, …
+    pub scope: String,
+    /// The line of its declaration, from 1.
+    pub line: Option<u32>,
+    /// The layout as printed IR.
+    pub layout: String,
+    /// The axes that an element has a place on.
+    pub axes: Vec<String>,
+    /// Ways of bank conflicts of a warp along a row and along a column, for buffers in memory.
+    pub conflicts: Option<[usize; 2]>,
+    /// The picture.
+    pub svg: String,
+    /// Rows that the picture leaves out.
+    pub cut: bool,
+}
+
+/// One open file.
+#[derive(Debug, Default)]
+pub struct Session {
+    document: Document,
+}
+
+/// A picture shows so many elements at most.
+const MOST_PICTURED: i64 = 4096;
+
+/// The values of compile-time parameters that the file's `# sim:` lines give, and the GPUs; errors of these lines come with
+/// the runs.
+fn wanted(source: &Source) -> Vec<Wanted> {
+    let selected = expressions::selected(&source.name, &source.text, source).unwrap_or_default();
+    let wanted = selected.into_iter().map(|run| Wanted {
+        target: match run.archs.is_empty() || run.archs.contains(&source.arch) {
+            true => source.arch.clone(),
+            false => run.archs[0].clone(),
+        },
+        entry: run.kernel,
+        values: run.values,
+    });
+    wanted.collect()
+}
+
+/// The values of an entry's compile-time parameters.
+fn values(wanted: &[Wanted], entry: &Entry) -> BTreeMap<String, ConstValue> {
+    let wanted = wanted.iter().find(|wanted| wanted.entry == entry.name);
+    let all = wanted.into_iter().flat_map(|wanted| &wanted.values);
+    all.map(|(name, value)| (name.clone(), entry.value_of(name, value)))
+        .collect()
+}
+
+impl Session {
+    /// A session without a file.
+    pub fn new() -> Session {
+        Session::default()
+    }
+
+    /// Compiles a file as far as it goes. The positions of other questions are those of this text.
+    pub fn check(&mut self, source: &Source) -> Checked {
+        self.document.name.clone_from(&source.name);
+        self.document.text.clone_from(&source.text);
+        let wanted = wanted(source);
+        let analysis = editor::analyze(&source.name, &source.text, source, &wanted, &source.arch);
+        self.document.analyzed(analysis);
+        let everywhere = lsp::Range::new(lsp::Position::new(0, 0), lsp::Position::new(u32::MAX, 0));
+        let kernels = match Loaded::new(&source.name, &source.text, source) {
+            Ok(loaded) => loaded
+                .file()
+                .entries()
+                .iter()
+                .map(|entry| kernel(&wanted, entry))
+                .collect(),
+            Err(_) => Vec::new(),
+        };
+        Checked {
+            diagnostics: editor::diagnostics(&self.document),
+            repairs: editor::repairs(&self.document, everywhere),
+            hints: editor::hints(&self.document, everywhere),
+            messages: Said::all(&self.document.analysis.messages, &source.name, &source.text),
+            kernels,
+        }
+    }
+
+    /// What is known of the name at a position.
+    pub fn hover(&self, position: lsp::Position) -> Option<lsp::Hover> {
+        editor::hover(&self.document, position)
+    }
+
+    /// The names that may stand at a position of a text, which may be newer than the one that was checked.
+    pub fn completion(&mut self, text: &str, position: lsp::Position) -> Vec<lsp::CompletionItem> {
+        self.document.text = text.to_string();
+        editor::completion(&self.document, position)
+    }
+
+    /// The signature of the call around a position.
+    pub fn signature(&mut self, text: &str, position: lsp::Position) -> Option<lsp::SignatureHelp> {
+        self.document.text = text.to_string();
+        editor::signature(&self.document, position)
+    }
+
+    /// The CUDA text of a kernel.
+    pub fn cuda(&self, source: &Source) -> Answer<Cuda> {
+        self.of_kernel(source, |module, arch| texts::cuda(module, arch, &source.name))
+    }
+
+    /// The IR of a kernel after each pass.
+    pub fn passes(&self, source: &Source) -> Answer<Vec<Pass>> {
+        self.of_kernel(source, texts::passes)
+    }
+
+    /// How the tile primitives of a kernel are lowered.
+    pub fn explain(&self, source: &Source) -> Answer<Vec<Explained>> {
+        self.of_kernel(source, |module, arch| Ok(explained(&module, arch)))
+    }
+
+    /// Pictures of the layouts of a kernel's buffers.
+    pub fn layouts(&self, source: &Source) -> Answer<Vec<LayoutPicture>> {
+        self.of_kernel(source, |module, _| Ok(pictures(&module, &source.name)))
+    }
+
+    /// A picture of a layout in kernel syntax.
+    pub fn layout(&self, text: &str, shape: &[i64], bytes: i64) -> Answer<LayoutPicture> {
+        let picture = layout::read(text, shape, &Source::default()).and_then(|(layout, shape)| {
+            let count: i64 = shape.iter().product();
+            if count > MOST_PICTURED {
+                return Err(vec![error(format!(
+                    "{count} elements are too many for a picture: at most {MOST_PICTURED}"
+                ))]);
+            }
+            let places = layout::places(&layout, &shape)?;
+            Ok(picture(
+                &places,
+                &shape,
+                bytes,
+                Named {
+                    label: text.trim().to_string(),
+                    ..Named::default()
+                },
+            ))
+        });
+        answer(picture, &Source::default())
+    }
+
+    /// Makes the runs that the file's `# sim:` lines describe.
+    pub fn simulate(&self, source: &Source, runs: &Runs) -> Report {
+        let options = simulation::Options {
+            arch: source.arch.clone(),
+            seed: runs.seed,
+            schedules: runs.schedules.max(1),
+            all_orders: runs.all_orders,
+            check_overflow: runs.check_overflow,
+            check_races: !runs.no_race_check,
+            step_limit: runs.step_limit,
+            counters: runs.counters,
+            timeline: runs.timeline,
+            kernel: runs.kernel.clone(),
+            elements: runs.elements,
+        };
+        simulation::simulate(&source.name, &source.text, source, &options)
+    }
+
+    /// An answer about the selected kernel.
+    fn of_kernel<T>(&self, source: &Source, ask: impl FnOnce(IRModule, &str) -> Result<T>) -> Answer<T> {
+        let wanted = wanted(source);
+        let found = Loaded::new(&source.name, &source.text, source).and_then(|loaded| {
+            let entries = loaded.file().entries();
+            let named = entries.iter().find(|entry| entry.name == source.kernel);
+            let Some(entry) = named.or(entries.first()) else {
+                return Err(vec![error("the file defines no kernel")]);
+            };
+            let Kernel { name, missing } = kernel(&wanted, entry);
+            if !missing.is_empty() {
+                let given: Vec<String> = missing.iter().map(|name| format!("{name}=…")).collect();
+                return Err(vec![error(format!(
+                    "`{name}` needs compile-time values: write `# sim: {name}({})` above it",
+                    given.join(", ")
+                ))]);
+            }
+            let module = loaded.build(&entry.name, &values(&wanted, entry))?;
+            let of_entry = wanted.iter().find(|wanted| wanted.entry == entry.name);
+            ask(module, of_entry.map_or(&source.arch, |wanted| &wanted.target))
+        });
+        answer(found, source)
+    }
+}
+
+/// The names of all passes, in order.
+pub fn passes() -> Vec<&'static str> {
+    pass_names()
+}
+
+fn error(text: impl Into<String>) -> tirx_core::diagnostic::Message {
+    tirx_core::diagnostic::Message::new(tirx_core::diagnostic::Level::Error, text)
+}
+
+fn answer<T>(found: Result<T>, source: &Source) -> Answer<T> {
+    match found {
+        Ok(value) => Answer {
+            value: Some(value),
+            errors: Vec::new(),
+        },
+        Err(errors) => Answer {
+            value: None,
+            errors: Said::all(&errors, &source.name, &source.text),
+        },
+    }
+}
+
+fn kernel(wanted: &[Wanted], entry: &Entry) -> Kernel {
+    let values = values(wanted, entry);
+    let missing = entry.constexprs.iter();
+    let missing = missing.filter(|parameter| parameter.required && !values.contains_key(&parameter.name));
+    Kernel {
+        name: entry.name.clone(),
+        missing: missing.map(|parameter| parameter.name.clone()).collect(),
+    }
+}
+
+/// What a picture is of.
+#[derive(Default)]
+struct Named {
+    label: String,
+    scope: String,
+    line: Option<u32>,
+    layout: String,
+    cut: bool,
+}
+
+fn picture(places: &[layout::Place], shape: &[i64], bytes: i64, named: Named) -> LayoutPicture {
+    let columns = shape.last().copied().unwrap_or(1).max(1) as usize;
+    let axes: Vec<String> = places.first().map_or(Vec::new(), |place| {
+        place.0.iter().map(|(name, _)| name.clone()).collect()
+    });
+    let in_memory = axes == [tirx_core::layout::axes::MEMORY.name];
+    let conflicts = in_memory.then(|| {
+        let row = places.chunks(columns).next().unwrap_or(&[]);
+        let column: Vec<layout::Place> = places.iter().step_by(columns).cloned().collect();
+        [layout::conflicts(row, bytes), layout::conflicts(&column, bytes)]
+    });
+    let Named {
+        label,
+        scope,
+        line,
+        layout,
+        cut,
+    } = named;
+    LayoutPicture {
+        label,
+        scope,
+        line,
+        layout,
+        axes,
+        conflicts,
+        svg: layout::svg(places, columns, bytes),
+        cut,
+    }
+}
+
+/// The buffers of a module that have a layout and constant extents.
+fn pictures(module: &IRModule, file: &str) -> Vec<LayoutPicture> {
+    struct Find<'a>(Vec<(Buffer, Option<u32>)>, &'a IRModule, &'a str);
+    impl Visitor for Find<'_> {
+        fn visit_stmt(&mut self, stmt: &Stmt) {
+            if let StmtKind::AllocBuffer(buffer, _) | StmtKind::DeclBuffer(buffer) = &stmt.kind {
+                let at = self.1.sources.locate(stmt.span).filter(|at| *at.file == *self.2);
+                self.0.push((buffer.clone(), at.map(|at| at.line)));
+            }
+            self.walk_stmt(stmt);
+        }
+    }
+    let mut find = Find(Vec::new(), module, file);
+    for (_, func) in &module.functions {
+        find.visit_stmt(&func.body);
+    }
+    let mut pictures: Vec<LayoutPicture> = Vec::new();
+    for (buffer, line) in find.0 {
+        let shape: Option<Vec<i64>> = buffer
+            .shape
+            .iter()
+            .map(|extent| extent.as_int().and_then(|extent| i64::try_from(extent).ok()))
+            .collect();
+        let (Some(layout), Some(mut shape)) = (buffer.layout.clone(), shape) else {
+            continue;
+        };
+        if shape.is_empty() || shape.iter().any(|extent| *extent < 1) {
+            continue;
+        }
+        let extents: Vec<String> = shape.iter().map(i64::to_string).collect();
+        let label = format!("{}: {}[{}]", buffer.name, buffer.dtype, extents.join(", "));
+        // The first rows of a large buffer: their places do not depend on the others.
+        let mut cut = false;
+        for dim in 0..shape.len() {
+            let count: i64 = shape.iter().product();
+            if count > MOST_PICTURED {
+                let others = (count / shape[dim]).max(1);
+                shape[dim] = (MOST_PICTURED / others).clamp(1, shape[dim]);
+                cut = true;
+            }
+        }
+        let Ok(places) = layout::places_within(&layout, &buffer.shape, &shape) else {
+            continue;
+        };
+        let bytes = i64::from(buffer.dtype.bits).div_euclid(8).max(1);
+        let printed = tirx_core::script::print_stmt(&Stmt::new(
+            StmtKind::DeclBuffer(buffer.clone()),
+            tirx_core::source::Span::NONE,
+        ));
+        let named = Named {
+            label,
+            scope: buffer.scope().to_string(),
+            line,
+            layout: printed.trim().to_string(),
+            cut,
+        };
+        let one = picture(&places, &shape, bytes, named);
+        if !pictures
+            .iter()
+            .any(|other| other.label == one.label && other.svg == one.svg)
+        {
+            pictures.push(one);
+        }
+    }
+    pictures
+}

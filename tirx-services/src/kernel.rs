@@ -1,0 +1,145 @@
+//! Kernel files in memory: loaded, built, lowered, with errors as messages.
+
+use std::collections::BTreeMap;
+
+use tirx_core::codegen::cuda::{self, CudaSource};
+use tirx_core::codegen::rust;
+use tirx_core::diagnostic::{Diagnostics, Level, Message};
+use tirx_core::ir::{IRModule, PrimFunc};
+use tirx_core::script::{Built, ConstValue, Imports, KernelFile};
+use tirx_core::source::SourceMap;
+use tirx_core::transform::{Lowering, Step, Target, lower};
+
+/// A kernel file whose definitions can be built.
+pub struct Loaded {
+    file: KernelFile,
+    sources: SourceMap,
+}
+
+/// A result, or the errors of the kernel.
+pub type Result<T> = std::result::Result<T, Vec<Message>>;
+
+impl Loaded {
+    /// Reads a kernel file's text. `name` is the file in messages.
+    ///
+    /// # Errors
+    /// Errors of the text.
+    pub fn new(name: &str, text: &str, imports: &dyn Imports) -> Result<Loaded> {
+        let mut sources = SourceMap::new();
+        match KernelFile::load(&mut sources, name, text, imports) {
+            Ok(file) => Ok(Loaded { file, sources }),
+            Err(errors) => Err(errors.messages(&sources)),
+        }
+    }
+
+    /// The file's definitions.
+    pub fn file(&self) -> &KernelFile {
+        &self.file
+    }
+
+    /// The kernels of an entry with values for its compile-time parameters.
+    ///
+    /// # Errors
+    /// Errors of the kernel.
+    pub fn build_all(&self, entry: &str, values: &BTreeMap<String, ConstValue>) -> Result<Vec<Built>> {
+        let built = self.file.build_all(Some(entry), values);
+        built.map_err(|errors| errors.messages(&self.sources))
+    }
+
+    /// The kernel of an entry with values for its compile-time parameters.
+    ///
+    /// # Errors
+    /// Errors of the kernel.
+    pub fn build(&self, entry: &str, values: &BTreeMap<String, ConstValue>) -> Result<IRModule> {
+        let built = self.file.build(Some(entry), values);
+        built.map_err(|errors| errors.messages(&self.sources))
+    }
+
+    /// The lints of the file so far, as warnings.
+    pub fn warnings(&self) -> Vec<Message> {
+        let lints = self.file.lints();
+        let lints = lints
+            .iter()
+            .map(|lint| Message::of(&lint.diagnostic, &self.sources));
+        lints.map(as_warning).collect()
+    }
+}
+
+fn as_warning(message: Message) -> Message {
+    Message {
+        level: Level::Warning,
+        ..message
+    }
+}
+
+fn messages(errors: &Diagnostics, module: &IRModule) -> Vec<Message> {
+    errors.messages(&module.sources)
+}
+
+/// A module after all passes, with the warnings of the passes.
+#[derive(Debug)]
+pub struct Lowered {
+    /// The module.
+    pub module: IRModule,
+    /// Warnings.
+    pub warnings: Vec<Message>,
+}
+
+/// Runs all passes for a GPU (`sm_90a`). `on_pass` sees the module after each.
+///
+/// # Errors
+/// Errors of the kernel.
+pub fn lowered(module: IRModule, arch: &str, on_pass: &mut (dyn FnMut(&Step<'_>) + Send)) -> Result<Lowered> {
+    let sources = module.sources.clone();
+    let mut lowering = Lowering {
+        observer: Some(on_pass),
+        ..Lowering::new(Target::cuda(arch))
+    };
+    let module = lower(module, &mut lowering).map_err(|errors| errors.messages(&sources))?;
+    let warnings = lowering
+        .warnings
+        .iter()
+        .map(|warning| Message::of(warning, &sources));
+    Ok(Lowered {
+        module,
+        warnings: warnings.map(as_warning).collect(),
+    })
+}
+
+/// The CUDA text of a lowered module.
+///
+/// # Errors
+/// Operations that the GPU does not have, and others that have no CUDA text.
+pub fn cuda_source(module: &IRModule) -> Result<CudaSource> {
+    cuda::emit(module).map_err(|errors| messages(&errors, module))
+}
+
+/// Compiles a module to all its outputs, and gives the warnings.
+///
+/// # Errors
+/// Errors of the kernel.
+pub fn warnings(module: IRModule, arch: &str) -> Result<Vec<Message>> {
+    let authored = authored(&module)?.clone();
+    let lowered = lowered(module, arch, &mut |_| {})?;
+    cuda_source(&lowered.module)?;
+    rust::launcher(&authored, &lowered.module).map_err(|errors| messages(&errors, &lowered.module))?;
+    Ok(lowered.warnings)
+}
+
+/// The user's function, in a module that has not been lowered.
+///
+/// # Errors
+/// A module of several functions none of which is `main`.
+pub fn authored(module: &IRModule) -> Result<&PrimFunc> {
+    let functions = &module.functions;
+    let main = || functions.iter().find(|(name, _)| &**name == "main");
+    let found = match functions.as_slice() {
+        [only] => Some(only),
+        _ => main(),
+    };
+    found.map(|(_, func)| func).ok_or_else(|| {
+        let names: Vec<&str> = functions.iter().map(|(name, _)| &**name).collect();
+        let text = format!("the module has no function `main`; it has {}", names.join(", "));
+        vec![Message::new(Level::Error, text)]
+    })
+}

@@ -1,0 +1,29 @@
+//! Answers about kernel files as data. The command line prints them, the language server sends them to editors, and the
+//! playground shows them in a browser.
+//!
+//! | module | question |
+//! |---|---|
+//! | [`kernel`] | what does a text in memory become, and what is wrong with it? |
+//! | [`language`] | which names does the language have, with which signatures? |
+//! | [`texts`] | which IR and which CUDA text does it become? |
+//! | [`tiles`] | how is each tile primitive lowered, and why so? |
+//! | [`layout`] | where does a layout put each element? |
+//! | [`simulation`] | what do the runs of its `# sim:` lines leave, and which faults do they have? |
+//! | [`counters`] | what was counted of a run, by line? |
+//! | [`data`] | a message as data |
+//! | [`editor`] | what does an editor show at a position: messages, hover, completion, signature, hints, repairs? |
+
+#![forbid(unsafe_code)]
+
+pub mod counters;
+pub mod data;
+pub mod editor;
+pub mod kernel;
+pub mod language;
+pub mod layout;
+pub mod simulation;
+pub mod texts;
+pub mod tiles;
+
+/// The types of the language server protocol, which editors' answers have.
+pub use lsp_types as lsp;
