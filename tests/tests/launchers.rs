@@ -55,9 +55,9 @@ fn launch_attributes_reach_the_launcher() {
             "dynamic_shared_symbolic",
             vec![
                 "shared_bytes: ::tirx_rt::host::launch_extent(KERNEL, \"tirx.use_dyn_shared_memory\", \
- ::tirx_rt::host::Wide::from(n as i64).mul(::tirx_rt::host::Wide::from(4_i64)), \
+ ::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(4_i64)), \
  \"T.Cast(\\\"int64\\\", n) * T.int64(4)\", \
- &[(\"T.Cast(\\\"int64\\\", n)\", ::tirx_rt::host::Wide::from(n as i64))])?",
+ &[(\"n\", ::tirx_rt::host::Wide::from(i64::from(n)))])?",
             ],
         ),
         ("largest_launch", vec![""]),
@@ -74,7 +74,7 @@ fn tensor_maps_are_checked_encoded_and_passed_by_number() {
     for absent in ["boxDim", "elementStrides", "the innermost box"] {
         assert!(!host.contains(absent), "{host}");
     }
-    let stride = "!::tirx_rt::host::Wide::from(n as i64).mul(::tirx_rt::host::Wide::from(4_i64))\
+    let stride = "!::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(4_i64))\
                   .floor_mod(::tirx_rt::host::Wide::from(16_i64)).equals(::tirx_rt::host::Wide::from(0_i64))";
     for expected in [
         stride,

@@ -57,6 +57,19 @@ def launched(A: T.Buffer((256,), "float32"), threads: T.int32, blocks: T.int32, 
         A[tx] = S[tx]
 
 @T.prim_func
+def vast(a: T.handle, B: T.Buffer((256,), "float32"), g: T.int64, threads: T.int64, words: T.int64):
+    n = T.int64(); m = T.int64()
+    A = T.match_buffer(a, (n, m), "uint8")
+    columns: T.let[T.int32] = T.Cast("int32", n)
+    T.device_entry()
+    bx, by, bz = T.cta_id([T.ceildiv(g, 4), n, columns + 1])
+    tx = T.thread_id([threads])
+    S = T.alloc_buffer((words,), "float32", scope="shared.dyn")
+    S[tx] = 2.0
+    if bx == 0 and by == 0 and bz == 0:
+        B[tx] = S[tx]
+
+@T.prim_func
 def outer(a: T.handle, b: T.handle, c: T.handle):
     m = T.int32(); n = T.int32()
     A = T.match_buffer(a, (m,), "float32")
@@ -143,6 +156,10 @@ name = "launched"
 source = "kernels.py"
 
 [[kernel]]
+name = "vast"
+source = "kernels.py"
+
+[[kernel]]
 name = "outer"
 source = "kernels.py"
 
@@ -213,6 +230,17 @@ fn main() -> tirx_rt::Result<()> {
     println!("{:?}", c.to_vec()?[255]);
     for (threads, blocks, words) in [(2048, 1, 2048), (256, 70_000, 256), (256, 1, 60_000), (-1, 1, 1)] {
         println!("{}", kernels::launched(&stream, &mut c, threads, blocks, words).unwrap_err());
+    }
+    // 64-bit values whose lower halves are extents.
+    let (half, cut) = (1i64 << 32, (1i64 << 32) + 1);
+    for (g, rows, threads, words) in [
+        (4, 1, 256, 256), (half << 20, 1, 256, 256), (4, half, 256, 256), (4, 1, cut, 256), (4, 1, -half, 256), (4, 1, 256, half),
+    ] {
+        let tall = Tensor::<u8>::zeros(&stream, [rows as usize, 0])?;
+        match kernels::vast(&stream, &tall, &mut c, g, threads, words) {
+            Ok(()) => println!("{:?}", c.to_vec()?[255]),
+            Err(error) => println!("{error}"),
+        }
     }
     // Products that 32 bits do not hold.
     let long = Tensor::<f32>::zeros(&stream, [65_536])?;
@@ -342,6 +370,14 @@ fn a_package_without_nvcc_and_network() {
          kernel `launched` cannot be launched with 70000 blocks along y: 65535 is the most\n\
          kernel `launched` cannot be launched with 240000 bytes of dynamic shared memory: 232448 is the most\n\
          kernel `launched`: threadIdx.x would be -1\n\
+         2.0\n\
+         kernel `vast` cannot be launched: blockIdx.x, `(g + T.int64(3)) // T.int64(4)`, would be 1125899906842624 (g = \
+         4503599627370496)\n\
+         kernel `vast`: blockIdx.y would be 4294967296\n\
+         kernel `vast`: threadIdx.x would be 4294967297\n\
+         kernel `vast`: threadIdx.x would be -4294967296\n\
+         kernel `vast` cannot be launched: tirx.use_dyn_shared_memory, `words * T.int64(4)`, would be 17179869184 (words = \
+         4294967296)\n\
          kernel `outer`, argument 2 `c`: shape[0] is 0, expected 4294967296 (a.shape[0] * b.shape[0])\n[4097]\n\
          kernel `blocks` cannot be launched: blockIdx.x, `(m * n + 2097150) // 1048576`, would be 1099511627777 (m = \
          1073741824, n = 1073741824)\n\

@@ -492,3 +492,28 @@ fn a_tensor_map_is_not_asked_for_as_a_scalar() {
         ],
     );
 }
+
+/// A launch extent of 64 bits is checked as it is, not its lower half.
+#[test]
+fn launch_extents_are_not_cut() {
+    let kernel = "from tvm.script import tirx as T\n\n\n@T.prim_func\n\
+                  def k(A: T.Buffer((32,), \"float32\"), g: T.int64, threads: T.int64):\n    T.device_entry()\n    \
+                  bx = T.cta_id([T.ceildiv(g, 4)])\n    tx = T.thread_id([threads])\n    \
+                  A[tx] = T.float32(1)\n";
+    let folder = Folder::new();
+    fs::write(folder.path("k.py"), kernel).unwrap();
+    let run = |g: i64, threads: i64| {
+        let (g, threads) = (format!("g={g}"), format!("threads={threads}"));
+        folder.run(&[
+            "sim", "k.py", "--scalar", &g, "--scalar", &threads, "--out", "A=a.npy",
+        ])
+    };
+    assert_eq!(run(4, 32).code, Some(0));
+    for (g, threads, expected) in [
+        (1 << 50, 32, "blockIdx.x would be 281474976710656"),
+        (4, (1 << 32) + 1, "threadIdx.x would be 4294967297"),
+        (i64::MAX, 32, "blockIdx.x would be 2305843009213693952"),
+    ] {
+        fails(&run(g, threads), 1, &[expected]);
+    }
+}

@@ -435,6 +435,18 @@ def negative(a: T.handle, n: T.int32):
     A[bx] = 7.0
 
 @T.prim_func
+def vast(a: T.handle, g: T.int64, threads: T.int64, words: T.int64):
+    n = T.int64()
+    A = T.match_buffer(a, (n,), "float32")
+    columns: T.let[T.int32] = T.Cast("int32", n)
+    T.device_entry()
+    bx, by, bz = T.cta_id([T.ceildiv(g, 4), n - 63, columns - 63])
+    tx = T.thread_id([threads])
+    S = T.alloc_buffer((words,), "float32", scope="shared.dyn")
+    S[tx] = 7.0
+    A[tx] = S[tx]
+
+@T.prim_func
 def mapped(A: T.Buffer((64,), "float32"), n: T.int32):
     pitch: T.let = n * n * 4
     A_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
@@ -494,6 +506,79 @@ fn launch_extents_do_not_wrap() {
         "{}",
         library.error()
     );
+}
+
+/// `TVMFFIAny`: an argument of a packed call.
+#[repr(C)]
+struct Any {
+    type_index: i32,
+    zero: u32,
+    value: u64,
+}
+
+#[test]
+fn packed_integers_are_not_cut() {
+    let (_folder, library) = library_of(&["wide"], WIDE);
+    let data = library.upload(&[0.0; 64]);
+    type Packed = unsafe extern "C" fn(*mut c_void, *const Any, i32, *mut Any) -> i32;
+    let packed: Packed = library.get("__tvm_ffi_wide");
+    let call = |n: i64| {
+        let shape = [64];
+        let tensor = tensor(data, &shape);
+        let any = |type_index, value| Any {
+            type_index,
+            zero: 0,
+            value,
+        };
+        // A pointer to a `DLTensor`, and an integer.
+        let args = [any(7, &raw const tensor as u64), any(1, n as u64)];
+        // SAFETY: the tensor is whole.
+        unsafe { packed(std::ptr::null_mut(), args.as_ptr(), 2, &mut any(0, 0)) }
+    };
+    assert_eq!(call(8), 0, "{}", library.error());
+    for n in [(1 << 32) + 8, 1 << 31, -(1 << 32)] {
+        assert_ne!(call(n), 0);
+        let error = library.error();
+        assert!(
+            error.ends_with(&format!("is {n}, expected from -2147483648 to 2147483647")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn launch_extents_are_not_cut() {
+    let (_folder, library) = library_of(&["vast"], WIDE);
+    let data = library.upload(&[0.0; 64]);
+    type Launch = unsafe extern "C" fn(*const DlTensor, i64, i64, i64, *mut c_void) -> i32;
+    let launch: Launch = library.get("vast");
+    let call = |rows: i64, g: i64, threads: i64, words: i64| {
+        // SAFETY: the tensor is whole, or the launch is refused.
+        let status = unsafe { launch(&tensor(data, &[rows]), g, threads, words, std::ptr::null_mut()) };
+        (status != 0).then(|| library.error())
+    };
+    let half = 1 << 32;
+    assert_eq!(call(64, 4, 64, 64), None);
+    assert_eq!(library.download(data, 64), [7.0; 64]);
+    for (refused, extent) in [
+        (
+            call(64, half << 20, 64, 64),
+            "blockIdx.x, `(g + T.int64(3)) // T.int64(4)`, would be 1125899906842624 (g = 4503599627370496)",
+        ),
+        (
+            call(half + 64, 4, 64, 64),
+            "blockIdx.y, `n - T.int64(63)`, would be 4294967297 (n = 4294967360)",
+        ),
+        (call(64, 4, half + 64, 64), "threadIdx.x would be 4294967360"),
+        (call(64, 4, -half, 64), "threadIdx.x would be -4294967296"),
+        (
+            call(64, 4, 64, half),
+            "`words * T.int64(4)`, would be 17179869184 (words = 4294967296)",
+        ),
+    ] {
+        let refused = refused.unwrap();
+        assert!(refused.contains(extent), "{refused}");
+    }
 }
 
 #[repr(C)]

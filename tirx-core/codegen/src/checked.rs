@@ -73,10 +73,9 @@ impl Checked {
                 let both = Box::new([at(&args[at!(IfThenElse.t)])?, at(&args[at!(IfThenElse.f)])?]);
                 Some(Checked::Choice(args[at!(IfThenElse.cond)].clone(), both))
             }
-            // The uncast number is computed; the range check at the end covers the cast.
-            ExprKind::Cast(inner) if inner.dtype.is_integer() && is_arithmetic(inner, bound) => at(inner),
+            ExprKind::Cast(_) if !std::ptr::eq(unconverted(expr), expr) => at(unconverted(expr)),
             ExprKind::Int(value) => i64::try_from(*value).ok().map(Checked::Constant),
-            ExprKind::Var(var) => match bound(var).filter(|value| is_arithmetic(value, bound)) {
+            ExprKind::Var(var) => match bound(var).filter(is_followed) {
                 Some(value) => at(&value),
                 None => Some(Checked::Value {
                     value: expr.clone(),
@@ -134,6 +133,25 @@ fn function(op: BinOp) -> Option<&'static str> {
         BinOp::Max => "max",
         _ => return None,
     })
+}
+
+/// An integer without the conversions to integers of 32 and 64 bits around it. They would cut a number that is too large; the
+/// range check of the uncut number covers them.
+pub(crate) fn unconverted(expr: &Expr) -> &Expr {
+    match &expr.kind {
+        ExprKind::Cast(inner)
+            if expr.dtype.is_integer() && expr.dtype.bits >= 32 && inner.dtype.is_integer() =>
+        {
+            unconverted(inner)
+        }
+        _ => expr,
+    }
+}
+
+/// Whether extents compute with the value of a name in place of the name: arithmetic, and names that are converted.
+pub(crate) fn is_followed(value: &Expr) -> bool {
+    let converted = matches!(value.kind, ExprKind::Cast(_)) && unconverted(value).as_var().is_some();
+    value.dtype.is_integer() && (converted || is_arithmetic(value, &|_| None))
 }
 
 /// Whether an extent is computed: a plain value needs no checked arithmetic.

@@ -184,10 +184,11 @@ impl Machine<'_> {
             StmtKind::DeclBuffer(_) => {}
             StmtKind::Bind(var, value) => {
                 if let Some(exact) = matches!(value.kind, ExprKind::Binary(..) | ExprKind::Cast(_))
-                    .then(|| self.exact(value, 0))
+                    .then(|| self.unbounded(value, 0))
                     .flatten()
                 {
                     self.exact.insert(var.clone(), exact);
+                    self.fits(value, exact)?;
                 }
                 let value = self.value(value)?;
                 self.values.insert(var.clone(), value);
@@ -237,6 +238,39 @@ impl Machine<'_> {
             _ => return Err("host code has a statement that cannot be run".to_string()),
         }
         Ok(Flow::Next)
+    }
+
+    /// Checks that an extent that is read as `int32` was not cut, as launchers do.
+    fn fits(&mut self, value: &Expr, exact: i128) -> Result<()> {
+        let Some(wide) = abi::descriptor_value(value) else {
+            return Ok(());
+        };
+        match (
+            i32::try_from(exact),
+            abi::element_position(wide),
+            self.array(wide),
+        ) {
+            (Err(_), Some(position), Some(argument)) => Err(format!(
+                "argument {argument} `{}`: shape[{position}] is {exact}, expected at most 2147483647",
+                self.names[argument]
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The tensor whose extent an expression reads.
+    fn array(&mut self, extent: &Expr) -> Option<usize> {
+        let args = match &extent.kind {
+            ExprKind::Call {
+                op: Op::TvmStructGet,
+                args,
+            } => args,
+            _ => return None,
+        };
+        match self.value(args.get(at!(TvmStructGet.arr))?) {
+            Ok(Value::Handle(Handle::Shape(argument))) => Some(argument),
+            _ => None,
+        }
     }
 
     fn evaluate(&mut self, expr: &Expr) -> Result<Flow> {

@@ -50,21 +50,16 @@ impl Machine<'_> {
         Ok(self.int(condition)? != 0)
     }
 
-    /// An integer expression computed in unlimited width, for launch extents; `None` for anything but arithmetic, and
-    /// for what does not fit 64 bits.
-    pub(super) fn exact(&mut self, expr: &Expr, depth: usize) -> Option<i128> {
-        self.unbounded(expr, depth)
-            .filter(|value| i64::try_from(*value).is_ok())
-    }
-
     /// An integer of a tensor map or a launch, computed without wrapping.
     pub(super) fn number(&mut self, expr: &Expr) -> Result<i128> {
-        match self.exact(expr, 0) {
+        match self.unbounded(expr, 0) {
             Some(value) => Ok(value),
             None => self.int(expr),
         }
     }
 
+    /// An integer expression computed without wrapping, for launch extents; `None` for anything but arithmetic. What exceeds 128
+    /// bits is the largest or smallest number, which no launch takes.
     pub(super) fn unbounded(&mut self, expr: &Expr, depth: usize) -> Option<i128> {
         if depth > 64 || !expr.dtype.is_integer() {
             return None;
@@ -73,9 +68,9 @@ impl Machine<'_> {
             ExprKind::Binary(op, a, b) => {
                 let (a, b) = (self.unbounded(a, depth + 1)?, self.unbounded(b, depth + 1)?);
                 match op {
-                    BinOp::Add => a.checked_add(b)?,
-                    BinOp::Sub => a.checked_sub(b)?,
-                    BinOp::Mul => a.checked_mul(b)?,
+                    BinOp::Add => a.saturating_add(b),
+                    BinOp::Sub => a.saturating_sub(b),
+                    BinOp::Mul => a.saturating_mul(b),
                     BinOp::Div => a.checked_div(b)?,
                     BinOp::Mod => a.checked_rem(b)?,
                     BinOp::FloorDiv => a.checked_div(b)? - i128::from(a % b != 0 && (a < 0) != (b < 0)),
@@ -94,13 +89,11 @@ impl Machine<'_> {
                 let a = self.unbounded(&args[at!(ShiftLeft | ShiftRight.x)], depth + 1)?;
                 match op {
                     Op::ShiftRight => a.div_euclid(factor),
-                    _ => a.checked_mul(factor)?,
+                    _ => a.saturating_mul(factor),
                 }
             }
-            ExprKind::Cast(inner)
-                if matches!(inner.kind, ExprKind::Binary(..) | ExprKind::Call { .. })
-                    || inner.as_var().is_some_and(|var| self.exact.contains_key(var)) =>
-            {
+            // A conversion would cut a number that is too large; the check of the uncut number covers it.
+            ExprKind::Cast(inner) if expr.dtype.bits >= 32 && inner.dtype.is_integer() => {
                 self.unbounded(inner, depth + 1)?
             }
             ExprKind::Var(var) if self.exact.contains_key(var) => self.exact[var],

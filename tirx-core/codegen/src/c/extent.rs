@@ -2,7 +2,7 @@
 
 use super::Result;
 use super::expr::Printer;
-use crate::checked::{Bound, Checked, LARGEST, Spelling, is_computed, written_out};
+use crate::checked::{Bound, Checked, LARGEST, Spelling, is_computed, unconverted, written_out};
 use crate::ir::{DType, Expr, print_expr};
 
 /// The statements that compute the extent `place` of a launch configuration.
@@ -14,12 +14,18 @@ pub(super) fn print(
     value: &Expr,
 ) -> Result<Vec<String>> {
     let exact = written_out(value, bound);
-    let checked = match is_computed(&exact) && exact.size() <= LARGEST {
-        true => wide(printer, &exact),
+    let exact = unconverted(&exact);
+    let checked = match is_computed(exact) && exact.size() <= LARGEST {
+        true => wide(printer, exact),
         false => None,
     };
     let Some((text, values)) = checked else {
-        let value = printer.expr(value)?;
+        // A name stands for more than itself only where its value is short.
+        let value = printer.expr(if exact.size() <= LARGEST {
+            exact
+        } else {
+            unconverted(value)
+        })?;
         return Ok(vec![format!(
             "TIRX_TRY(tirx_extent(kernel, {tag:?}, (int64_t){value}, &config.{place}));"
         )]);
@@ -43,7 +49,7 @@ pub(super) fn print(
     }
     lines.push(format!(
         "  TIRX_TRY(tirx_launch_extent(kernel, {tag:?}, {text}, {:?}, {names}, {numbers}, {count}, &config.{place}));",
-        print_expr(&exact)
+        print_expr(exact)
     ));
     lines.push("}".to_string());
     Ok(lines)

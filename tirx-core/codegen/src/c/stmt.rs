@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::expr::Printer;
 use super::extent;
 use super::{Result, c_scalar, is_pointer, packed_params};
-use crate::checked::{is_arithmetic, written_out};
+use crate::checked::{is_arithmetic, is_followed, written_out};
 use crate::intrin::Op;
 use crate::ir::abi::Signature;
 use crate::ir::abi::tensor_map::{self, Encode};
@@ -87,7 +87,7 @@ impl HostPrinter<'_> {
             StmtKind::Attr(Attr { body, .. }) => self.stmt(body)?,
             StmtKind::DeclBuffer(_) => {}
             StmtKind::Bind(var, value) => {
-                if is_arithmetic(value, &|_| None) && value.dtype.is_integer() {
+                if is_followed(value) {
                     self.arithmetic.insert(var.clone(), value.clone());
                 }
                 self.bind(var, value)?;
@@ -175,10 +175,14 @@ impl HostPrinter<'_> {
         self.fits(value, &name)
     }
 
-    /// Checks an extent or stride that is read as `int32`: it must fit.
+    /// Checks an extent, a stride or a scalar that is read as a smaller integer than the 64 bits that a caller passes.
     fn fits(&mut self, value: &Expr, name: &str) -> Result<()> {
-        let Some(wide) = abi::descriptor_value(value) else {
-            return Ok(());
+        let (wide, expected) = match abi::descriptor_value(value) {
+            Some(wide) => (wide, "at most 2147483647".to_string()),
+            None => match passed_scalar(value) {
+                Some((wide, least, most)) => (wide, format!("from {least} to {most}")),
+                None => return Ok(()),
+            },
         };
         let text = self.printer.expr(wide)?;
         let shown = name
@@ -186,7 +190,7 @@ impl HostPrinter<'_> {
             .trim_start_matches('_');
         self.line(format!(
             "if ((int64_t){name} != {text}) return tirx_fail_value(kernel, -1, {shown:?}, \"value\", \
-             \"at most 2147483647\", (int64_t){text});"
+             {expected:?}, (int64_t){text});"
         ));
         Ok(())
     }
@@ -506,4 +510,16 @@ fn parenthesized(text: &str) -> String {
     } else {
         format!("({text})")
     }
+}
+
+/// The 64 bits of a packed argument that is read as a smaller integer, and the range of that integer.
+fn passed_scalar(value: &Expr) -> Option<(&Expr, i128, i128)> {
+    let ExprKind::Cast(wide) = &value.kind else {
+        return None;
+    };
+    let field = wide.as_call(Op::TvmStructGet)?.get(at!(TvmStructGet.field))?;
+    let passed = field.as_int().and_then(abi::Field::from_number) == Some(abi::Field::ArgValue);
+    let smaller = value.dtype.is_integer() && value.dtype.bits < 64 && wide.dtype.is_integer();
+    let (least, most) = value.dtype.min_int().zip(value.dtype.max_int())?;
+    (passed && smaller).then_some((wide, least, most))
 }

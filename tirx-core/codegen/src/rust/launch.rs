@@ -7,7 +7,7 @@ use super::expr::{Printer, Value};
 use super::names::Names;
 use super::stmt::{HostPrinter, Line, Result};
 use super::{internal, rust_scalar, string_literal};
-use crate::checked::{is_computed, written_out};
+use crate::checked::{is_computed, unconverted, written_out};
 use crate::ir::abi::tensor_map::{Encode, Rule, without_elements};
 use crate::ir::abi::{self, LaunchParam};
 use crate::ir::{BinOp, DType, Expr, ExprKind, Type, Var, Visitor};
@@ -66,7 +66,8 @@ impl HostPrinter<'_> {
                 continue;
             };
             // Values that the host binds along the way are computed here, without wrapping.
-            let value = &self.written_out(value);
+            let value = self.written_out(value);
+            let value = unconverted(&value);
             // Variables of the extents that the device function does not take become parameters too.
             for var in free_vars(value) {
                 if printer.value(&Expr::var(&var)).is_ok() {

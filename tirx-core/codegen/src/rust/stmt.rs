@@ -1,5 +1,6 @@
 //! The host function as a Rust function, statement by statement.
 
+use crate::checked::is_followed;
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::abi::{self, Check, What, tensor_map};
@@ -151,12 +152,7 @@ impl HostPrinter<'_> {
             StmtKind::Attr(Attr { body, .. }) => self.stmt(body, tail)?,
             StmtKind::DeclBuffer(_) => {}
             StmtKind::Bind(var, value) => {
-                let computed = match &value.kind {
-                    ExprKind::Binary(op, ..) => !op.is_comparison() && !op.is_logical(),
-                    ExprKind::Cast(inner) => matches!(inner.kind, ExprKind::Binary(..)),
-                    _ => false,
-                };
-                if computed && value.dtype.is_integer() {
+                if is_followed(value) {
                     self.arithmetic.insert(var.clone(), value.clone());
                 }
                 self.bind(var, value)?;

@@ -26,7 +26,7 @@ if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_
 if args[1].shape(1) != 4 { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "b", "shape[1]", 4, args[1].shape(1))); }
 let a_ptr = args[0].data();
 if !a_ptr.is_multiple_of(2) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "a", "data", "a multiple of 2", format_args!("{a_ptr:#x}"))); }
-if !::tirx_rt::host::Wide::from(n as i64).mul(::tirx_rt::host::Wide::from(4_i64)).at_most(::tirx_rt::host::Wide::from(2147483647_i64)) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "a", "shape", "at most 2147483647 elements, which int32 indices reach", ::tirx_rt::host::Wide::from(n as i64).mul(::tirx_rt::host::Wide::from(4_i64)))); }
+if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(4_i64)).at_most(::tirx_rt::host::Wide::from(2147483647_i64)) { return Err(::tirx_rt::host::mismatch(KERNEL, 0, "a", "shape", "at most 2147483647 elements, which int32 indices reach", ::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(4_i64)))); }
 let b_ptr = args[1].data();
 if !b_ptr.is_multiple_of(2) { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "b", "data", "a multiple of 2", format_args!("{b_ptr:#x}"))); }
 if !::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64)).mul(::tirx_rt::host::Wide::from(4_i64)).at_most(::tirx_rt::host::Wide::from(2147483647_i64)) { return Err(::tirx_rt::host::mismatch(KERNEL, 1, "b", "shape", "at most 2147483647 elements, which int32 indices reach", ::tirx_rt::host::Wide::from(i64::from(n)).mul(::tirx_rt::host::Wide::from(2_i64)).mul(::tirx_rt::host::Wide::from(4_i64)))); }
