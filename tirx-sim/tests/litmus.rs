@@ -65,6 +65,11 @@ def kernel(B: T.Buffer((64,), 'int32')):
                     place(name)
                 ),
                 ["fence", kind] => format!("T.ptx.fence('{kind}', 'gpu')"),
+                ["fence", kind, scope] => format!("T.ptx.fence('{kind}', '{scope}')"),
+                ["add", name, value] => format!(
+                    "T.ptx.red_scalar({}, T.int32({value}), op='add', ptx_type='s32', sem='relaxed', {scope})",
+                    place(name)
+                ),
                 _ => panic!("{line}"),
             };
             text.push_str(&format!("            {statement}\n"));
@@ -142,6 +147,54 @@ fn store_buffering() {
     }
     let strong = outcomes(&["st x 1; fence sc; ld y 0", "st y 1; fence sc; ld x 1"], 2);
     assert!(!strong.contains(&vec![0, 0]), "{strong:?}");
+}
+
+#[test]
+fn fences_reach_as_far_as_their_scope() {
+    // A fence of the block's scope is nothing to another block, and one fence is no pair.
+    for blocks in [
+        ["st x 1; fence sc cta; ld y 0", "st y 1; fence sc cta; ld x 1"],
+        ["st x 1; fence sc; ld y 0", "st y 1; fence sc cta; ld x 1"],
+        ["st x 1; fence sc; ld y 0", "st y 1; ld x 1"],
+        ["st x 1; ld y 0", "st y 1; fence sc; ld x 1"],
+        [
+            "st x 1; fence sc cluster; ld y 0",
+            "st y 1; fence sc cluster; ld x 1",
+        ],
+    ] {
+        let weak = outcomes(&blocks, 2);
+        assert!(weak.contains(&vec![0, 0]), "{blocks:?}: {weak:?}");
+    }
+    let blocks = ["st x 1; fence sc cluster; ld y 0", "st y 1; fence sc; ld x 1"];
+    let strong = outcomes_at(At::Cluster, &blocks, 2);
+    assert!(!strong.contains(&vec![0, 0]), "{strong:?}");
+    let blocks = ["st x 1; fence sc cta; ld y 0", "st y 1; fence sc cta; ld x 1"];
+    let weak = outcomes_at(At::Cluster, &blocks, 2);
+    assert!(weak.contains(&vec![0, 0]), "{weak:?}");
+}
+
+#[test]
+fn a_message_needs_a_fence_on_each_side() {
+    for at in [At::Global, At::Cluster] {
+        for blocks in [
+            ["st x 1; fence acq_rel; st y 1", "ld y 0; ld x 1"],
+            ["st x 1; st y 1", "ld y 0; fence acq_rel; ld x 1"],
+            ["st x 1; release y 1", "ld y 0; ld x 1"],
+            ["st x 1; st y 1", "acquire y 0; ld x 1"],
+            [
+                "st x 1; fence acq_rel cta; st y 1",
+                "ld y 0; fence acq_rel; ld x 1",
+            ],
+            ["add x 1; add y 1", "ld y 0; ld x 1"],
+            ["add x 1; fence acq_rel; add y 1", "ld y 0; ld x 1"],
+        ] {
+            let weak = outcomes_at(at, &blocks, 2);
+            assert!(weak.contains(&vec![1, 0]), "{blocks:?}: {weak:?}");
+        }
+        let blocks = ["add x 1; fence acq_rel; add y 1", "ld y 0; fence acq_rel; ld x 1"];
+        let strong = outcomes_at(at, &blocks, 2);
+        assert!(!strong.contains(&vec![1, 0]), "{blocks:?}: {strong:?}");
+    }
 }
 
 #[test]

@@ -102,3 +102,32 @@ def within_the_cluster(A: T.Buffer((1,), "float32"), W: T.Buffer((1,), "float32"
                 T.ptx.ld.relaxed.gpu.global_.u32(seen, F.ptr_to([0]))
             T.ptx.fence.acq_rel.cluster()
             B[0] = W[0]
+
+
+# The read of a reduction acquires nothing, even with a fence behind it (PTX ISA, "Release and Acquire Patterns").
+# sim: reduction_by_mnemonic
+#   A: float32[1] = i + 1
+#   W: float32[1] = 0
+#   F: uint32[2] = 0
+#   B: float32[1] = 0
+#   fault: nothing orders the two blocks
+#   seeds: 3
+@T.prim_func
+def reduction_by_mnemonic(A: T.Buffer((1,), "float32"), W: T.Buffer((1,), "float32"), F: T.Buffer((2,), "uint32"),
+                          B: T.Buffer((1,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([2])
+    tx = T.thread_id([32])
+    seen: T.uint32
+    if tx == 0:
+        if bx == 0:
+            W[0] = A[0]
+            T.ptx.st.release.gpu.global_.u32(F.ptr_to([0]), T.uint32(1))
+            T.ptx.st.relaxed.gpu.global_.u32(F.ptr_to([1]), T.uint32(1))
+        else:
+            seen = T.uint32(0)
+            while seen == T.uint32(0):
+                T.ptx.ld.relaxed.gpu.global_.u32(seen, F.ptr_to([1]))
+            T.ptx.red.relaxed.gpu.global_.add.u32(F.ptr_to([0]), T.uint32(1))
+            T.ptx.fence.acq_rel.gpu()
+            B[0] = W[0]

@@ -237,7 +237,7 @@ fn context<'a>(
         first_fault: AtomicU64::new(u64::MAX),
         exploring: false,
         findings: Findings::new(options.continue_after),
-        sc_fences: AtomicU64::new(0),
+        sc_fences: Mutex::default(),
     };
     (context, images)
 }

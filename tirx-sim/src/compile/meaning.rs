@@ -186,7 +186,7 @@ pub(super) fn meaning(op: Op) -> Meaning {
         Op::PtxBarrierSync => Effect(|c, call| c.barrier_of_call(call, false, true)),
         Op::PtxBarArrive => Effect(|c, call| c.barrier_of_call(call, true, false)),
         Op::PtxBarrierClusterArrive => Effect(|c, call| c.arrive_at_cluster(call)),
-        Op::PtxBarrierClusterWait => Effect(|c, _| c.act(Inst::ClusterWait)),
+        Op::PtxBarrierClusterWait => Effect(|c, call| c.wait_for_cluster(call)),
         Op::CudaClusterSync => Effect(|c, _| c.act(Inst::ClusterSync)),
         Op::CudaGridSync => Effect(|c, _| c.sync_grid()),
         Op::TvmStorageSync => Effect(|c, call| c.storage_sync(&call.args[at!(TvmStorageSync.storage_scope)])),

@@ -33,7 +33,11 @@ fn strong(access: &MemoryInstruction<'_>, reads: bool, writes: bool) -> Strong {
     let semantics = words().find(|w| matches!(*w, "acquire" | "release" | "acq_rel" | "sc"));
     let scope = words().find(|w| matches!(*w, "cta" | "cluster" | "gpu" | "sys"));
     let scope = Scope::of(scope.unwrap_or("gpu"));
-    Strong::new(semantics.unwrap_or("relaxed"), scope, reads, writes)
+    let semantics = semantics.unwrap_or("relaxed");
+    match words().next() {
+        Some("red") => Strong::reduction(semantics, scope),
+        _ => Strong::new(semantics, scope, reads, writes),
+    }
 }
 
 /// A conversion of elements in memory: where the two pointers are among the arguments, how many elements, their dtypes.

@@ -64,7 +64,14 @@ impl Compiler<'_> {
 
     pub(super) fn arrive_at_cluster(&mut self, call: &Call<'_>) -> Result<()> {
         let relaxed = call.args.iter().any(|a| a.as_str() == Some("relaxed"));
-        self.emit(Inst::ClusterArrive { relaxed });
+        let aligned = call.named.flag("aligned");
+        self.emit(Inst::ClusterArrive { relaxed, aligned });
+        Ok(())
+    }
+
+    pub(super) fn wait_for_cluster(&mut self, call: &Call<'_>) -> Result<()> {
+        let aligned = call.named.flag("aligned");
+        self.emit(Inst::ClusterWait { aligned });
         Ok(())
     }
 

@@ -151,7 +151,12 @@ impl Code {
             .tensor
             .iter()
             .any(|t| matches!(t, TensorInst::Wgmma(_) | TensorInst::Memory(_)));
+        let has = |is: fn(&Inst) -> bool| self.insts.iter().any(is);
+        // Threads that return are at no barrier behind that.
+        let leaves = has(|inst| matches!(inst, Inst::Return))
+            && has(|inst| matches!(inst, Inst::CtaSync | Inst::CtaSyncReduce(_) | Inst::WarpSync));
         self.fine = !polls.is_empty()
+            || leaves
             || self.shuffles.iter().any(|s| s.mode == ShuffleMode::Meet)
             || self.wgmma
             || self.insts.iter().any(|inst| {
@@ -165,7 +170,7 @@ impl Code {
                         | Inst::Mapa { .. }
                         | Inst::ClusterSync
                         | Inst::ClusterArrive { .. }
-                        | Inst::ClusterWait
+                        | Inst::ClusterWait { .. }
                         | Inst::GridSync
                         | Inst::Fence { .. }
                         | Inst::FenceProxy { .. }

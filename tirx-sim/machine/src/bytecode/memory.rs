@@ -30,6 +30,8 @@ pub struct Strong {
     pub releases: bool,
     pub reads: bool,
     pub writes: bool,
+    /// A reduction (`red`): its read forms no acquire pattern.
+    pub reduces: bool,
     /// A plain access to a place that a loop polls: as strong as that loop needs it.
     pub polled: bool,
     /// A plain write of the value that is there already.
@@ -47,9 +49,18 @@ impl Strong {
             releases: writes && matches!(semantics, "release" | "acq_rel" | "sc"),
             reads,
             writes,
+            reduces: false,
             polled: false,
             same: false,
             bits: 0,
+        }
+    }
+
+    /// `red` with these semantics and scope.
+    pub fn reduction(semantics: &str, scope: Scope) -> Strong {
+        Strong {
+            reduces: true,
+            ..Strong::new(semantics, scope, true, true)
         }
     }
 }

@@ -452,8 +452,12 @@ pub enum Inst {
     ClusterSync,
     ClusterArrive {
         relaxed: bool,
+        /// All lanes of the warp together.
+        aligned: bool,
     },
-    ClusterWait,
+    ClusterWait {
+        aligned: bool,
+    },
     GridSync,
     /// `fence` of threads within a scope.
     Fence {

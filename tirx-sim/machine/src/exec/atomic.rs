@@ -140,10 +140,10 @@ impl Machine<'_, '_> {
                         ..inst.strong
                     };
                     let places = granules(code.granule, *offset, bits);
-                    let fences = self.ctx.fences_of_cluster(self.shared, strong);
+                    let misses = self.ctx.misses_in_cluster(self.shared, strong);
                     let now = load_bits(&self.shared.words, *offset, bits);
                     let by = (self.id, pc, lane as u32);
-                    let done = self.shared.strong_element(by, places, strong, now, fences);
+                    let done = self.shared.strong_element(by, places, strong, now, misses);
                     let seen = done.or_else(|finding| {
                         let at = (self.element(access, index, 0), *offset as u32 / 8);
                         let trap = self.found_shared(access, lane as u32, at, finding, "updates");

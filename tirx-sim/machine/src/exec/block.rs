@@ -93,6 +93,7 @@ impl Block {
                 last: None,
                 sheet: None,
                 cluster_arrived: None,
+                cluster_near: None,
                 cluster_open: None,
                 cluster_met: None,
                 shared_out: false,
@@ -132,6 +133,7 @@ impl Block {
         shared.warpgroups = warpgroups(self.warps.len());
         shared.read_by_groups.clear();
         shared.cluster_arrived = None;
+        shared.cluster_near = None;
         shared.cluster_open = None;
         shared.cluster_met = None;
         shared.shared_out = false;

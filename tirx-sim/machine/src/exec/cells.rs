@@ -162,7 +162,7 @@ impl Shared {
         places: Range<usize>,
         access: Strong,
         now: u64,
-        fences: Option<u64>,
+        misses: bool,
     ) -> Result<Option<u64>, Finding> {
         for place in places.clone() {
             self.touched_strongly(Object::Shared(self.order.block, place), access.writes);
@@ -177,14 +177,14 @@ impl Shared {
             places,
             access,
             now,
-            fences,
+            misses,
         )
     }
 }
 
-/// A lane of a warp of the order's block accesses an element of the cluster's shared memory strongly. With `fences`, the
-/// `fence.sc` so far, a read may miss the last write of another block ([`Place::missed`]), and gives what it sees instead of
-/// the bits that are there `now`.
+/// A lane of a warp of the order's block accesses an element of the cluster's shared memory strongly. If it `misses`
+/// writes, a read may miss the last write of another block ([`Place::missed`]), and gives what it sees instead of the bits that
+/// are there `now`.
 pub(super) fn strong_element(
     cells: &mut Cells,
     (order, draws): (&mut Order, &mut Draws),
@@ -192,17 +192,17 @@ pub(super) fn strong_element(
     places: Range<usize>,
     access: Strong,
     now: u64,
-    fences: Option<u64>,
+    misses: bool,
 ) -> Result<Option<u64>, Finding> {
     let first = places.start;
     let mut before = None;
-    if let (Cells::Fine(cells), Some(fences)) = (&mut *cells, fences) {
+    if let (Cells::Fine(cells), true) = (&mut *cells, misses) {
         let place = &mut cells[first];
         if access.writes {
-            let keeps = !access.reads && !access.same && place.is_written() && place.releases_nothing();
+            let keeps = !access.same && place.is_written() && place.releases_nothing();
             before = keeps.then_some(now);
         } else {
-            if let Some(before) = place.missed(order, warp, lane, fences)
+            if let Some(before) = place.missed(order, warp, lane)
                 && draws.misses()
             {
                 return Ok(Some(before));
@@ -211,11 +211,11 @@ pub(super) fn strong_element(
         }
     }
     strong(cells, order, warp, pc, lane, places, access)?;
-    if let (Cells::Fine(cells), Some(fences)) = (cells, fences)
+    if let (Cells::Fine(cells), true) = (cells, misses)
         && access.writes
     {
         let mark = order.mark(warp, pc, Kind::Plain).of(1 << lane);
-        cells[first].replaced(before, mark, fences);
+        cells[first].replaced(before, mark);
     }
     Ok(None)
 }

@@ -7,12 +7,13 @@ use super::access::Check;
 use super::block::Block;
 use super::cells;
 use super::order::coarse::Finding;
-use super::order::{Known, Strong};
+use super::order::{Known, Scope, Strong};
 use super::run::Machine;
-use super::{Shared, Status, Trap};
-use crate::bytecode::Access;
+use super::{Context, Shared, Status, Trap, Warp, fault, thread_of};
+use crate::alu::LANES;
+use crate::bytecode::{Access, Inst};
 use crate::explore::Object;
-use crate::fault::FaultKind;
+use crate::fault::{Fault, FaultKind};
 use crate::memory::{granules, load_bits, store_bits};
 
 /// The blocks of the cluster except one.
@@ -150,7 +151,7 @@ impl Machine<'_, '_> {
         let places = granules(self.ctx.code.granule, offset, bits);
         let mut found = None;
         let mut old = 0;
-        let fences = strong.and_then(|strong| self.ctx.fences_of_cluster(self.shared, strong));
+        let misses = strong.is_some_and(|strong| self.ctx.misses_in_cluster(self.shared, strong));
         if let Some(block) = self.peers.get(at.1) {
             if let Some(strong) = &strong {
                 for place in places.clone() {
@@ -187,7 +188,7 @@ impl Machine<'_, '_> {
                         places,
                         strong,
                         old,
-                        fences,
+                        misses,
                     )
                 }
                 None => {
@@ -220,8 +221,24 @@ impl Machine<'_, '_> {
         }
     }
 
+    /// "All threads in the warp must execute the same barrier.cluster instruction" (PTX ISA, `.aligned`).
+    fn aligned_at_cluster(&self, mask: u32, aligned: bool) -> Check {
+        if !aligned || mask == self.warp.alive {
+            return Ok(());
+        }
+        let message = format!(
+            "{} of the warp's {} lanes come to this cluster barrier: all lanes of a warp come to it together (barrier.cluster with \
+             .aligned, as of cluster_sync)",
+            mask.count_ones(),
+            self.warp.alive.count_ones()
+        );
+        let lane = mask.trailing_zeros() & 31;
+        Err(Trap::new(FaultKind::BarrierDivergence, lane, message))
+    }
+
     /// Lanes arrive at the cluster's barrier.
-    pub(super) fn cluster_arrive(&mut self, mask: u32, relaxed: bool) -> Check {
+    pub(super) fn cluster_arrive(&mut self, mask: u32, (relaxed, aligned): (bool, bool)) -> Check {
+        self.aligned_at_cluster(mask, aligned)?;
         let again = self.warp.owed & mask;
         if again != 0 {
             let message = "arrives at the cluster barrier again, without having waited for it";
@@ -240,7 +257,17 @@ impl Machine<'_, '_> {
         };
         note(&mut self.shared.cluster_met, &released);
         if relaxed {
+            // "Use memory fence prior to arrive for relaxed barrier" (PTX ISA, barrier.cluster, examples).
             let mut fenced = self.shared.order.published(self.id, mask);
+            for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
+                for (scope, known) in self.shared.order.released(self.id, lane, Scope::Cluster) {
+                    match scope {
+                        // A fence of the block's scope tells the block alone.
+                        Scope::Cta => note(&mut self.shared.cluster_near, &known),
+                        _ => fenced.join(&known),
+                    }
+                }
+            }
             for (_, init) in self.warp.initializations.iter().filter(|(by, _)| by & mask != 0) {
                 fenced.all.learn(*init);
             }
@@ -252,7 +279,8 @@ impl Machine<'_, '_> {
     }
 
     /// Lanes wait at the cluster's barrier; gives whether they must.
-    pub(super) fn cluster_wait(&mut self, mask: u32) -> Check<bool> {
+    pub(super) fn cluster_wait(&mut self, mask: u32, aligned: bool) -> Check<bool> {
+        self.aligned_at_cluster(mask, aligned)?;
         let absent = mask & !self.warp.owed;
         if absent != 0 {
             let message = "waits at the cluster barrier without having arrived";
@@ -274,18 +302,24 @@ impl Machine<'_, '_> {
 }
 
 /// Opens the barrier of a cluster where all have arrived. Gives whether it did.
-pub(super) fn open(cluster: &mut [Block]) -> bool {
+///
+/// # Errors
+/// Where threads have ended without having come to a `cluster_sync`, which is for all threads of the cluster.
+pub(super) fn open(ctx: &Context<'_>, cluster: &mut [Block]) -> Result<bool, Fault> {
     let some = cluster.iter().any(|b| b.warps.iter().any(|w| w.arrived != 0));
     let all = cluster
         .iter()
         .all(|b| b.warps.iter().all(|w| w.alive & !w.arrived == 0));
     if !(some && all) {
-        return false;
+        return Ok(false);
     }
+    check_all_came(ctx, cluster)?;
     let arrived = cluster.iter_mut().filter_map(|b| b.shared.cluster_arrived.take());
     let open = joined(arrived);
     let met = joined(cluster.iter().filter_map(|b| b.shared.cluster_met.clone()));
     for block in cluster.iter_mut() {
+        let near = block.shared.cluster_near.take();
+        let open = joined(open.iter().cloned().chain(near));
         block.shared.cluster_open = open.clone();
         block.shared.cluster_met = met.clone();
         for (id, warp) in block.warps.iter_mut().enumerate() {
@@ -299,7 +333,44 @@ pub(super) fn open(cluster: &mut [Block]) -> bool {
             }
         }
     }
-    true
+    Ok(true)
+}
+
+/// A `cluster_sync` that some threads have skipped is an error, even if the rest could continue.
+fn check_all_came(ctx: &Context<'_>, cluster: &[Block]) -> Result<(), Fault> {
+    let missing = |w: &Warp| w.exist & !w.alive & !w.returned;
+    let absent = cluster.iter().find_map(|block| {
+        let mut warps = block.warps.iter().enumerate();
+        let (id, warp) = warps.find(|(_, warp)| missing(warp) != 0)?;
+        Some((block, id as u32 * LANES as u32 + missing(warp).trailing_zeros()))
+    });
+    let Some((absent, thread)) = absent else {
+        return Ok(());
+    };
+    let synchronizes = |pc: usize| matches!(ctx.code.insts.get(pc), Some(Inst::ClusterSync));
+    for block in cluster {
+        for (id, warp) in block.warps.iter().enumerate() {
+            for strand in warp.strands.iter().filter(|s| s.status == Status::Cluster) {
+                let pc = strand.pc.saturating_sub(1);
+                if !synchronizes(pc) {
+                    continue;
+                }
+                let [x, y, z] = thread_of(ctx, thread);
+                let [bx, by, bz] = absent.shared.index;
+                let message = format!(
+                    "thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz}) has ended without reaching this barrier of the cluster, which \
+                     all threads of the cluster come to"
+                );
+                let trap = Trap::new(
+                    FaultKind::BarrierDivergence,
+                    strand.mask.trailing_zeros() & 31,
+                    message,
+                );
+                return Err(fault(ctx, &block.shared, id, pc, *trap));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// All lanes.

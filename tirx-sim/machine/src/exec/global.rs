@@ -248,7 +248,6 @@ impl Machine<'_, '_> {
             return Ok(step());
         };
         let misses = self.ctx.misses_writes() && strong.scope == Scope::Gpu && !strong.polled;
-        let fences = self.ctx.sc_fences.load(Ordering::Relaxed);
         let Shared {
             order,
             draws,
@@ -274,7 +273,7 @@ impl Machine<'_, '_> {
                 // Values are those of the whole element: its first place decides.
                 let misses = misses && left == first;
                 if misses && !strong.writes {
-                    if let Some(before) = place.missed(order, id, lane, fences)
+                    if let Some(before) = place.missed(order, id, lane)
                         && draws.misses()
                     {
                         // A loop that waits for the write sees it later.
@@ -284,11 +283,11 @@ impl Machine<'_, '_> {
                     }
                     place.seen(order.block);
                 }
-                let keeps = !strong.reads && !strong.same && place.releases_nothing();
+                let keeps = !strong.same && place.releases_nothing();
                 let before = (misses && keeps).then(|| storage.load(offset, access.kind.bits()));
                 place.strong(order, mark, lane, strong)?;
                 if misses && strong.writes {
-                    place.replaced(before, mark, fences);
+                    place.replaced(before, mark);
                 }
             }
             left -= 1;
@@ -322,6 +321,7 @@ pub(super) const POLL: Strong = Strong {
     releases: false,
     reads: true,
     writes: false,
+    reduces: false,
     polled: true,
     same: false,
     bits: 0,
@@ -334,6 +334,7 @@ pub(super) const TELL: Strong = Strong {
     releases: true,
     reads: false,
     writes: true,
+    reduces: false,
     polled: true,
     same: false,
     bits: 0,

@@ -106,7 +106,7 @@ impl Group {
     pub(super) fn open_barriers(&mut self, ctx: &Context<'_>) -> Result<bool, Fault> {
         let mut opened = false;
         for cluster in self.blocks.chunks_mut(cluster_size(ctx)) {
-            opened |= cluster::open(cluster);
+            opened |= cluster::open(ctx, cluster)?;
         }
         if self.blocks.iter().any(|b| !b.done()) && self.blocks.iter().all(|b| b.all_at(Status::Grid)) {
             self.check_all_at_grid(ctx)?;

@@ -148,8 +148,8 @@ pub(crate) struct Context<'a> {
     pub(crate) exploring: bool,
     /// What the launch goes on after.
     pub(crate) findings: Findings,
-    /// The `fence.sc` so far: what was written before one is seen by all (see [`order::Place::missed`]).
-    pub(crate) sc_fences: AtomicU64,
+    /// The `fence.sc` so far.
+    pub(crate) sc_fences: std::sync::Mutex<order::FenceOrder>,
 }
 
 impl Context<'_> {
@@ -400,6 +400,8 @@ struct Shared {
     sheet: Option<(u64, Option<Arc<Sheet>>)>,
     /// What has been released at the cluster's barrier, in the present phase and in the one before.
     cluster_arrived: Option<order::Known>,
+    /// The same for the threads of this block alone.
+    cluster_near: Option<order::Known>,
     cluster_open: Option<order::Known>,
     /// What threads of the cluster had done when they last met there, whatever memory order they requested.
     cluster_met: Option<order::Known>,

@@ -66,7 +66,7 @@ fn other_kind(inst: &Inst) -> Option<&'static str> {
         | Inst::NamedArrive { .. }
         | Inst::ClusterSync
         | Inst::ClusterArrive { .. }
-        | Inst::ClusterWait
+        | Inst::ClusterWait { .. }
         | Inst::GridSync
         | Inst::Fence { .. }
         | Inst::FenceProxy { .. }

@@ -1,5 +1,6 @@
 //! The instruction loop of one strand.
 
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use super::address;
@@ -558,12 +559,14 @@ impl Machine<'_, '_> {
                     }
                 }
                 Inst::ClusterSync => {
-                    check!(self.cluster_arrive(mask, false));
+                    check!(self.cluster_arrive(mask, (false, true)));
                     stop!(Stop::Blocked(Status::Cluster));
                 }
-                Inst::ClusterArrive { relaxed } => check!(self.cluster_arrive(mask, relaxed)),
-                Inst::ClusterWait => {
-                    if check!(self.cluster_wait(mask)) {
+                Inst::ClusterArrive { relaxed, aligned } => {
+                    check!(self.cluster_arrive(mask, (relaxed, aligned)));
+                }
+                Inst::ClusterWait { aligned } => {
+                    if check!(self.cluster_wait(mask, aligned)) {
                         stop!(Stop::Blocked(Status::Cluster));
                     }
                 }
@@ -582,7 +585,8 @@ impl Machine<'_, '_> {
                 Inst::Fence { scope, sc } => {
                     if sc && self.ctx.misses_writes() {
                         self.shared.wait_for_turn(self.ctx);
-                        self.ctx.sc_fences.fetch_add(1, Ordering::Relaxed);
+                        let mut so_far = self.ctx.sc_fences.lock().unwrap_or_else(PoisonError::into_inner);
+                        self.shared.order.join_fences(self.id, mask, scope, &mut so_far);
                     }
                     self.shared.order.fence(self.id, mask, scope, sc);
                 }

@@ -6,8 +6,6 @@
 //! in reverse order. Blocks that wait for one another go on in the order in which they waited (seed 0), in reverse (1), or in a
 //! random one, by turns (`crate::turns`): what they do to one another does not depend on how many threads run them.
 
-use std::sync::atomic::Ordering;
-
 use super::order::{Scope, Strong};
 use super::{Context, Group, Shared};
 use crate::turns::Taken;
@@ -77,14 +75,14 @@ impl Context<'_> {
         self.seed >= QUIET && !self.exploring && self.check_races && self.blocks() > 1
     }
 
-    /// The `fence.sc` so far, where a strong access within a cluster may miss writes of its other blocks.
-    pub(super) fn fences_of_cluster(&self, shared: &mut Shared, access: Strong) -> Option<u64> {
+    /// Whether a strong access within a cluster may miss writes of its other blocks.
+    pub(super) fn misses_in_cluster(&self, shared: &mut Shared, access: Strong) -> bool {
         let blocks: u32 = self.cluster.iter().product();
         if !self.misses_writes() || access.scope == Scope::Cta || access.polled || blocks <= 1 {
-            return None;
+            return false;
         }
         shared.wait_for_turn(self);
-        Some(self.sc_fences.load(Ordering::Relaxed))
+        true
     }
 
     /// The number of the group of blocks that starts as so-manieth.

@@ -58,7 +58,10 @@ impl Compiler<'_> {
             "" => "gpu",
             scope => scope,
         };
-        let strong = Strong::new(semantics, Scope::of(scope), true, true);
+        let strong = match family {
+            "red" => Strong::reduction(semantics, Scope::of(scope)),
+            _ => Strong::new(semantics, Scope::of(scope), true, true),
+        };
         let kind = self.kind(dtype.element())?;
         let compare = match call.get("compare") {
             Some(compare) => Some(self.value(&as_dtype(compare.clone(), dtype))?),
@@ -134,7 +137,10 @@ impl Compiler<'_> {
             },
             _ => return Ok(false),
         };
-        let strong = Strong::new(semantics, scope, reduces, true);
+        let strong = match reduces {
+            true => Strong::reduction(semantics, scope),
+            false => Strong::new(semantics, scope, false, true),
+        };
         let mut elements = Vec::new();
         for register in call.list("b") {
             for value in self.values(&as_dtype(register.clone(), dtype))? {

@@ -5,7 +5,7 @@ use super::mbarrier::{MOST, Mbarrier, Released};
 use crate::bytecode::{MbarrierInst, MbarrierWhat, PENDING_BITS};
 use crate::exec::access::Check;
 use crate::exec::address::{self, Target, decode};
-use crate::exec::order::{Conflict, Kind, Known, Mark, Order, Scope};
+use crate::exec::order::{At, Conflict, Kind, Known, Mark, Order, Scope};
 use crate::exec::run::Machine;
 use crate::exec::{Context, Shared, Status, Trap};
 use crate::explore::{Object, Touch};
@@ -190,6 +190,13 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
+    /// An mbarrier as patterns of release know it.
+    fn at_mbarrier(&mut self, rank: Option<u32>, byte: u32) -> At {
+        let own = self.shared.order.block;
+        let other = rank.and_then(|rank| self.peers.get(rank));
+        At::Mbarrier(other.map_or(own, |block| block.shared.order.block), byte)
+    }
+
     fn arrive_barrier(
         &mut self,
         pc: usize,
@@ -202,13 +209,38 @@ impl Machine<'_, '_> {
         let times = mask.count_ones();
         let arrives = !matches!(inst.what, MbarrierWhat::Expect | MbarrierWhat::Complete);
         self.shared.engine.latest = self.shared.engine.latest.max(self.shared.time(self.warp));
-        let released: Option<Known> = arrives.then(|| match inst.relaxed {
-            true => self.shared.order.published(self.id, mask),
-            false => self.shared.order.release(self.id, mask),
-        });
         let cluster = inst.cluster;
+        let scope = if cluster { Scope::Cluster } else { Scope::Cta };
+        let at = self.at_mbarrier(rank, byte);
+        let mut fenced: Vec<(Scope, Known)> = Vec::new();
+        let released: Option<Known> = arrives.then(|| match inst.relaxed {
+            // A relaxed arrival is a strong write of the mbarrier: a fence before it, or an arrival of its thread that releases, makes
+            // it a release pattern (PTX ISA, "Release and Acquire Patterns").
+            true => {
+                for lane in lanes(mask) {
+                    let order = &self.shared.order;
+                    fenced.extend(order.released(self.id, lane, scope));
+                    fenced.extend(order.released_before(self.id, lane, at, scope));
+                }
+                self.shared.order.published(self.id, mask)
+            }
+            false => {
+                let known = self.shared.order.release(self.id, mask);
+                for lane in lanes(mask) {
+                    self.shared.order.has_released(self.id, lane, at, scope, &known);
+                }
+                known
+            }
+        });
         let state = self.with_barrier(lane, rank, byte, |barrier| {
             let state = barrier.state();
+            for (scope, known) in &fenced {
+                match rank {
+                    None => barrier.tell(known, false),
+                    Some(_) if *scope == Scope::Cluster => barrier.tell(known, true),
+                    Some(_) => barrier.tell(&known.operations(), false),
+                }
+            }
             match (&released, rank) {
                 (None, _) => {}
                 (Some(known), None) => barrier.tell(known, false),

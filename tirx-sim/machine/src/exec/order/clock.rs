@@ -53,9 +53,12 @@ impl BlockClock {
         }
     }
 
-    /// Lanes of a warp are known up to a segment, exclusive.
-    pub(crate) fn see(&mut self, warp: usize, lanes: u32, exist: u32, end: u32) {
-        if lanes & exist == exist {
+    /// Lanes of a warp, which has `all`, are known up to a segment, exclusive.
+    pub(crate) fn see(&mut self, warp: usize, lanes: u32, all: u32, end: u32) {
+        if lanes == 0 {
+            return;
+        }
+        if lanes & all == all {
             self.floor[warp] = self.floor[warp].max(end);
             let floor = self.floor[warp];
             self.lanes
@@ -75,7 +78,7 @@ impl BlockClock {
                 *time = (*time).max(end);
             }
         }
-        let least = (0..LANES).filter(|l| exist >> l & 1 != 0).map(|l| times[l]).min();
+        let least = (0..LANES).filter(|l| all >> l & 1 != 0).map(|l| times[l]).min();
         let floor = &mut self.floor[warp];
         *floor = (*floor).max(least.unwrap_or(0));
     }
@@ -193,6 +196,11 @@ impl Clock {
                 }
             }
         }
+    }
+
+    /// Whether it knows nothing at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.root.is_none()
     }
 
     /// Whether anything is known of a block.

@@ -6,9 +6,20 @@
 //! thread writes a flag. It follows from the total order of `fence.sc` (PTX ISA, "Fence-SC"): in the opposite order of
 //! the two fences the flag would be read before it was written.
 
-use super::{Known, Order};
+use std::collections::BTreeMap;
+
+use super::{Clock, Known, Order};
 use crate::alu::LANES;
 use crate::bytecode::Scope;
+
+/// The `fence.sc` of a launch so far, in the order of this run: what came before each. Two of them are ordered if each is
+/// within the other's scope.
+#[derive(Debug, Default)]
+pub(crate) struct FenceOrder {
+    gpu: Option<Clock>,
+    /// Of the blocks of a cluster, by the first of these.
+    clusters: BTreeMap<u32, Clock>,
+}
 
 /// The effect of a lane's fences and relaxed reads, by scope.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +70,34 @@ impl Order {
         }
     }
 
+    /// `fence.sc` behind those `so_far`: other blocks' writes before these are seen. Within a block reads see the last write in any
+    /// case.
+    pub(crate) fn join_fences(&mut self, warp: usize, mask: u32, scope: Scope, so_far: &mut FenceOrder) {
+        let wide = scope == Scope::Gpu;
+        if !self.fine || scope == Scope::Cta {
+            return;
+        }
+        let near = so_far.clusters.get(&self.cluster.0);
+        for before in near.into_iter().chain(so_far.gpu.iter().filter(|_| wide)) {
+            self.change(warp, mask, |known| known.sc.join(before));
+        }
+        let released = self.release(warp, mask);
+        let mut known = released.all;
+        known.join(&released.sc);
+        if wide {
+            match &mut so_far.gpu {
+                Some(all) => all.join(&known),
+                none => *none = Some(known.clone()),
+            }
+        }
+        match so_far.clusters.get_mut(&self.cluster.0) {
+            Some(all) => all.join(&known),
+            None => {
+                so_far.clusters.insert(self.cluster.0, known);
+            }
+        }
+    }
+
     /// Lanes meet at a barrier: each gets what any of them has released by `fence.sc` or seen by relaxed reads.
     pub(crate) fn hand_on(&mut self, lanes: &[(usize, u32)]) {
         if !self.fine || lanes.iter().all(|(w, _)| self.warps[*w].fences.is_none()) {
@@ -89,12 +128,16 @@ impl Order {
 
     /// What a lane's relaxed write within a scope releases, and how far: as far as its fences reach, at most within the scope.
     /// What a narrower fence alone has released is known to fewer threads, and to those it is known.
-    pub(super) fn released(&self, warp: usize, lane: u32, scope: Scope) -> Vec<(Scope, Known)> {
+    pub(crate) fn released(&self, warp: usize, lane: u32, scope: Scope) -> Vec<(Scope, Known)> {
+        let mut all: Vec<(Scope, Known)> = Vec::new();
+        // "The fences of tcgen05 compose with execution ordering instructions, like morally strong ld/st/atom instructions".
+        if !self.known(warp, lane).told.is_empty() {
+            all.push((scope, self.published(warp, 1 << lane)));
+        }
         let Some(fences) = &self.warps[warp].fences else {
-            return Vec::new();
+            return all;
         };
         let fences = &fences[lane as usize % LANES];
-        let mut all: Vec<(Scope, Known)> = Vec::new();
         for within in [Scope::Gpu, Scope::Cluster, Scope::Cta]
             .into_iter()
             .filter(|s| *s <= scope)

@@ -1,7 +1,7 @@
 //! The history of one place of memory, and which accesses to it are allowed.
 
 use super::mark::{Kind, Mark};
-use super::{Known, Order, Space};
+use super::{At, Known, Order, Space};
 use crate::bytecode::{Scope, Strong};
 
 /// The mark of an access of this scope.
@@ -27,8 +27,6 @@ struct Unseen {
     /// The bits that it has replaced.
     before: u64,
     by: Mark,
-    /// The `fence.sc` of the launch before it.
-    fences: u64,
     /// How many more reads may miss it.
     misses: u8,
 }
@@ -151,13 +149,13 @@ impl Forked {
 
 impl Place {
     /// What a strong read of another block may see in place of the last write: what was there before. Not where the
-    /// reader is ordered behind the write, nor behind a `fence.sc` that followed it.
-    pub(crate) fn missed(&mut self, order: &Order, warp: usize, lane: u32, fences: u64) -> Option<u64> {
+    /// reader is ordered behind the write, nor where a `fence.sc` of the reader came behind one that followed the write.
+    pub(crate) fn missed(&mut self, order: &Order, warp: usize, lane: u32) -> Option<u64> {
         let unseen = self.extra.as_mut()?.unseen.as_mut()?;
         let may_miss = unseen.misses > 0
-            && unseen.fences == fences
             && unseen.by.block != order.block
-            && !order.ordered(unseen.by, warp, lane);
+            && !order.ordered(unseen.by, warp, lane)
+            && order.known(warp, lane).sc.unknown(unseen.by) != 0;
         if !may_miss {
             return None;
         }
@@ -181,11 +179,10 @@ impl Place {
     }
 
     /// A strong write replaced `before`, if other blocks may still see that.
-    pub(crate) fn replaced(&mut self, before: Option<u64>, by: Mark, fences: u64) {
+    pub(crate) fn replaced(&mut self, before: Option<u64>, by: Mark) {
         self.extra.get_or_insert_default().unseen = before.map(|before| Unseen {
             before,
             by,
-            fences,
             misses: MOST_MISSES,
         });
     }
@@ -395,7 +392,7 @@ impl Place {
         if access.bits != 0 && !access.polled {
             self.extra.get_or_insert_default().bits = access.bits;
         }
-        if access.reads {
+        if access.reads && !access.reduces {
             self.acquire(order, warp, lane, access);
         }
         if !access.writes {
@@ -403,9 +400,20 @@ impl Place {
             self.note_read(me, |mark| order.ordered(mark, warp, lane));
             return Ok(());
         }
+        let at = At::Place(std::ptr::from_ref(self).addr());
         let released = match access.releases {
-            true => vec![(access.scope, order.release(warp, 1 << lane))],
-            false => order.released(warp, lane, access.scope),
+            true => {
+                let known = order.release(warp, 1 << lane);
+                if !access.polled {
+                    order.has_released(warp, lane, at, access.scope, &known);
+                }
+                vec![(access.scope, known)]
+            }
+            false => {
+                let mut released = order.released(warp, lane, access.scope);
+                released.extend(order.released_before(warp, lane, at, access.scope));
+                released
+            }
         };
         if access.polled && !(access.same && self.is_written()) {
             self.written(Mark::new(
@@ -450,6 +458,10 @@ impl Place {
 
     /// A strong read acquires what was released here.
     fn acquire(&self, order: &mut Order, warp: usize, lane: u32, access: Strong) {
+        let at = At::Place(std::ptr::from_ref(self).addr());
+        if access.acquires {
+            order.acquire_read(warp, lane, at, access.scope);
+        }
         let Some(extra) = &self.extra else {
             return;
         };
@@ -461,7 +473,9 @@ impl Place {
             if access.acquires {
                 order.acquire(warp, 1 << lane, &release.known);
             } else {
-                order.suspect(warp, lane, order.distance(release.block), &release.known);
+                let distance = order.distance(release.block);
+                order.hear(warp, 1 << lane, distance, &release.known);
+                order.has_read(warp, lane, at, distance, &release.known);
             }
         }
     }

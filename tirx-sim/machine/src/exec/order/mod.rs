@@ -16,15 +16,16 @@
 //! |---|---|---|
 //! | block barrier, warp barrier | who arrives | who waits |
 //! | named barrier | who arrives, in the phase | who waits for the phase |
-//! | cluster barrier, grid barrier | who arrives, unless relaxed | who waits |
+//! | cluster barrier, grid barrier | who arrives; where relaxed, what the lane's last fence of scope `cluster` has released | who waits |
 //! | strong write, *release* | its lane, at the place | |
-//! | strong write, *relaxed* | what the lane's last fence has released | |
+//! | strong write, *relaxed* | what the lane's last fence has released, or the lane itself at the place before ([`patterns`]) | |
 //! | read-modify-write | the same, and what was released there before stays | |
 //! | strong read, *acquire* | | what was released at the place |
-//! | strong read, *relaxed* | | the same, at the lane's next fence |
+//! | strong read, *relaxed* | | the same, at the lane's next fence, or at its next acquire there |
+//! | reduction (`red`) | as a read-modify-write | nothing: its read "does not form an acquire pattern" |
 //! | fence | the lane, for its relaxed writes to come | its relaxed reads so far |
 //! | `fence.sc` ([`fences`]) | also for relaxed writes of lanes that it meets at a barrier | also relaxed reads of such lanes |
-//! | mbarrier arrive, unless relaxed | its lane, in the phase | |
+//! | mbarrier arrive | its lane, in the phase; where relaxed, as a relaxed strong write | |
 //! | mbarrier arrive of another block's thread | at scope `cluster` its lane; else the operations alone that it has waited for, its reads, its accesses to tensor memory, and for asynchronous operations what it has fenced | |
 //! | mbarrier try_wait, test_wait that succeeds | | the phase that completed: of other blocks' threads at scope `cluster` alone |
 //! | the same, relaxed | | the same, at the lane's next fence |
@@ -32,6 +33,9 @@
 //! | a copy's complete_tx | the copy, in the phase | |
 //! | wait for groups | | the operations of the groups |
 //! | `griddepcontrol.wait` | | the grid before this one (`exec::prior`) |
+//!
+//! Threads that have ended are at no barrier: "waits for all non-exited threads" (PTX ISA, "bar, barrier"). What they have written is
+//! ordered by what they released before; their reads are over.
 //!
 //! Releases and acquires at a place hold within the narrower of the two scopes. A shuffle or vote orders nothing. A
 //! loop condition that polls shared memory by plain loads counts as a strong read with *acquire*, and plain writes there as
@@ -67,14 +71,18 @@ mod fences;
 pub(crate) mod history;
 pub(crate) mod mark;
 pub(crate) mod pages;
+mod patterns;
 
 pub(crate) use crate::bytecode::{Scope, Strong};
 pub(crate) use clock::{Clock, WARPS};
+pub(crate) use fences::FenceOrder;
 pub(crate) use history::{Conflict, Forked, Place};
 pub(crate) use mark::{Kind, Mark};
+pub(crate) use patterns::At;
 
 use crate::alu::LANES;
 use fences::Fences;
+use patterns::Patterns;
 
 /// The memory that a proxy fence is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +113,9 @@ pub(crate) struct Known {
     pub(crate) met: Clock,
     /// Reads that writes are ordered behind, whatever `all` says.
     pub(crate) over: Clock,
+    /// Accesses before each `fence.sc` that came before one of its own, in this run: what they wrote is not missed
+    /// ([`Place::missed`]). It is no order by which races are judged, since the fences could come in another order.
+    sc: Clock,
     /// Whether that includes the previous grid.
     pub(crate) prior: bool,
 }
@@ -119,6 +130,7 @@ impl Known {
             told: Clock::new(blocks),
             met: Clock::new(blocks),
             over: Clock::new(blocks),
+            sc: Clock::new(blocks),
             prior: false,
         }
     }
@@ -132,6 +144,7 @@ impl Known {
         self.told.join(&other.told);
         self.met.join(&other.met);
         self.over.join(&other.over);
+        self.sc.join(&other.sc);
         self.prior |= other.prior;
     }
 
@@ -142,9 +155,9 @@ impl Known {
     }
 
     /// Lanes of a warp have fenced what they themselves have done up to some segments, by space.
-    fn see_fenced(&mut self, block: u32, (warp, lanes, exist): (usize, u32, u32), ends: [u32; SPACES]) {
+    fn see_fenced(&mut self, block: u32, (warp, lanes, all): (usize, u32, u32), ends: [u32; SPACES]) {
         for (fenced, end) in self.fenced.iter_mut().zip(ends).filter(|(_, end)| *end > 0) {
-            fenced.update(block, |b| b.see(warp, lanes, exist, end));
+            fenced.update(block, |b| b.see(warp, lanes, all, end));
         }
     }
 
@@ -158,6 +171,7 @@ impl Known {
             (&self.told, &other.told),
             (&self.met, &other.met),
             (&self.over, &other.over),
+            (&self.sc, &other.sc),
         ];
         clocks.iter().all(|(a, b)| a.is(b)) && self.prior == other.prior
     }
@@ -176,6 +190,7 @@ impl Known {
             told: self.told.clone(),
             met,
             over,
+            sc: self.sc.clone(),
             prior: false,
         }
     }
@@ -203,6 +218,7 @@ struct Time {
     /// What each lane knows, where lanes differ.
     lanes: Option<Box<[Known]>>,
     fences: Option<Box<[Fences; LANES]>>,
+    patterns: Option<Box<[Patterns; LANES]>>,
     /// For each warp of the block a segment up to which, exclusive, all lanes know it.
     floor: [u32; WARPS],
 }
@@ -237,6 +253,7 @@ impl Order {
             known: Known::nothing(blocks),
             lanes: None,
             fences: None,
+            patterns: None,
             floor: [1; WARPS],
         };
         Order {
@@ -381,12 +398,12 @@ impl Order {
         };
         if self.fine {
             let (own, end) = (time.own, time.segment + 1);
-            let exist = time.exist;
+            let (exist, all) = (time.exist, time.all);
             known.all.update(block, |b| {
-                b.see(warp, exist, exist, own);
-                b.see(warp, mask, exist, end);
+                b.see(warp, exist, all, own);
+                b.see(warp, mask, all, end);
             });
-            known.see_fenced(block, (warp, mask, exist), time.fenced);
+            known.see_fenced(block, (warp, mask, all), time.fenced);
             time.segment += 1;
         }
         known
@@ -476,17 +493,17 @@ impl Order {
         let block = self.block;
         self.hand_on(&[(warp, self.warps[warp].exist)]);
         let time = &mut self.warps[warp];
-        if time.lanes.is_none() {
+        if time.lanes.is_none() && (time.exist == time.all || !self.fine) {
             time.segment += 1;
             time.own = time.segment;
             time.floor[warp] = time.segment;
             let fenced = std::mem::take(&mut time.fenced);
-            time.known
-                .see_fenced(block, (warp, time.exist, time.exist), fenced);
+            time.known.see_fenced(block, (warp, time.exist, time.all), fenced);
             return;
         }
         let exist = time.exist;
-        let known = self.release(warp, exist);
+        let mut known = self.release(warp, exist);
+        self.reads_of_ended(&mut known);
         let time = &mut self.warps[warp];
         time.known = known;
         time.lanes = None;
@@ -495,13 +512,27 @@ impl Order {
         refresh(time, block);
     }
 
+    /// The reads of threads that have ended are over.
+    fn reads_of_ended(&self, known: &mut Known) {
+        let gone = |time: &Time| time.all & !time.exist;
+        if self.warps.iter().all(|time| gone(time) == 0) {
+            return;
+        }
+        known.over.update(self.block, |b| {
+            for (warp, time) in self.warps.iter().enumerate() {
+                b.see(warp, gone(time), time.all, time.segment + 1);
+            }
+        });
+    }
+
     /// All threads of the block meet.
     pub(crate) fn barrier(&mut self) {
         self.epoch += 1;
         if self.fine {
             let lanes: Vec<(usize, u32)> = self.warps.iter().map(|w| w.exist).enumerate().collect();
             self.hand_on(&lanes);
-            let all = self.release_all();
+            let mut all = self.release_all();
+            self.reads_of_ended(&mut all);
             self.acquire_all(&all);
             for time in &mut self.warps {
                 time.fenced = [0; SPACES];
@@ -543,11 +574,11 @@ impl Order {
             all.all.update(block, |b| {
                 for (warp, time) in warps.iter_mut().enumerate() {
                     time.segment += 1;
-                    b.see(warp, time.exist, time.exist, time.segment);
+                    b.see(warp, time.exist, time.all, time.segment);
                 }
             });
             for (warp, time) in self.warps.iter().enumerate() {
-                all.see_fenced(block, (warp, time.exist, time.exist), time.fenced);
+                all.see_fenced(block, (warp, time.exist, time.all), time.fenced);
             }
             return all;
         }
@@ -590,10 +621,10 @@ impl Order {
             for space in spaces {
                 time.fenced[*space as usize] = time.segment;
             }
-            let (block, met) = (self.block, time.own);
+            let (block, met, all) = (self.block, time.own, time.all);
             self.change(warp, mask, |own| {
                 let mut known = own.all.clone();
-                known.update(block, |b| b.see(warp, exist, exist, met));
+                known.update(block, |b| b.see(warp, exist, all, met));
                 own.fence(spaces, &known);
             });
             return;
@@ -627,9 +658,9 @@ impl Order {
         }
         self.release(warp, mask);
         let (block, time) = (self.block, &self.warps[warp]);
-        let (exist, end) = (time.exist, time.segment);
+        let (all, end) = (time.all, time.segment);
         self.change(warp, mask, |known| {
-            known.told.update(block, |b| b.see(warp, mask, exist, end));
+            known.told.update(block, |b| b.see(warp, mask, all, end));
         });
     }
 
