@@ -107,6 +107,85 @@ def locks(B: T.Buffer((3,), "int32")):
         B[role] = 1
 
 
+# Blocks take two of three locks each, in a circle, by exchanges.
+@T.prim_func
+def exchanged_locks(L: T.Buffer((3,), "int32"), B: T.Buffer((3,), "int32")):
+    T.device_entry(); bx = T.cta_id([3]); tx = T.thread_id([32])
+    if tx == 0:
+        while T.ptx.atom_scalar(L.ptr_to([bx]), 1, op="exch", ptx_type="b32", scope="gpu", sem="acquire") != 0:
+            T.cuda.nano_sleep(T.uint64(20))
+        while T.ptx.atom_scalar(L.ptr_to([(bx + 1) % 3]), 1, op="exch", ptx_type="b32", scope="gpu", sem="acquire") != 0:
+            T.cuda.nano_sleep(T.uint64(20))
+        B[bx] = 1
+        T.ptx.atom_scalar(L.ptr_to([(bx + 1) % 3]), 0, op="exch", ptx_type="b32", scope="gpu", sem="release")
+        T.ptx.atom_scalar(L.ptr_to([bx]), 0, op="exch", ptx_type="b32", scope="gpu", sem="release")
+
+
+# The blocks of a ring have their turns one after the other, twice.
+@T.prim_func
+def turns(F: T.Buffer((3,), "uint32"), B: T.Buffer((1,), "float32")):
+    T.device_entry(); bx = T.cta_id([3]); tx = T.thread_id([32])
+    if tx == 0:
+        for r in range(2):
+            if bx != 0 or r > 0:
+                v: T.uint32 = 0
+                while True:
+                    v = T.ptx.ld_acquire(F.ptr_to([(bx + 2) % 3]), "uint32", "u32", scope="gpu")
+                    if v >= T.cast(r + T.if_then_else(bx == 0, 0, 1), "uint32"):
+                        break
+            B[0] = B[0] + 1.0
+            T.ptx.st_release(F.ptr_to([bx]), T.cast(r + 1, "uint32"), ptx_type="u32", scope="gpu")
+
+
+# If the second arrival comes late, the first one may complete the phase, which it must not.
+@T.prim_func
+def no_complete(B: T.Buffer((64,), "int32")):
+    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([64])
+    bar = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(bar.ptr_to([0]), 2)
+    T.cuda.cta_sync()
+    if tx == 0:
+        T.ptx.mbarrier.arrive.no_complete(bar.ptr_to([0]), 1)
+    if tx == 32:
+        T.ptx.mbarrier.arrive(bar.ptr_to([0]))
+    T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
+    B[tx] = 1
+
+
+# One warp may invalidate the mbarrier before another one has waited.
+@T.prim_func
+def invalidated(B: T.Buffer((96,), "int32")):
+    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([96])
+    bar = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(bar.ptr_to([0]), 1)
+    T.cuda.cta_sync()
+    if tx == 0:
+        T.ptx.mbarrier.arrive(bar.ptr_to([0]))
+    if tx // 32 == 1:
+        T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
+    if tx == 64:
+        T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
+        T.ptx.mbarrier.inval(bar.ptr_to([0]))
+    B[tx] = 1
+
+
+# If the third role comes late, no further phase of that parity completes.
+@T.prim_func
+def late(B: T.Buffer((64,), "int32")):
+    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([64])
+    bar = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(bar.ptr_to([0]), 1)
+    T.cuda.cta_sync()
+    if tx == 0:
+        T.ptx.mbarrier.arrive(bar.ptr_to([0]))
+    if tx == 32:
+        T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 1)
+    B[tx] = 1
+
+
 # A flag between blocks.
 @T.prim_func
 def hand_over(A: T.Buffer((32,), "float32"), W: T.Buffer((32,), "float32"), F: T.Buffer((1,), "uint32"),
@@ -195,6 +274,42 @@ fn deadlocks_of_three_roles_that_random_schedules_miss_are_found() {
         circle.err.contains("deadlock in kernel `locks_kernel`"),
         "{}",
         circle.err
+    );
+}
+
+#[test]
+fn a_spin_that_takes_no_lock_waits() {
+    let circle = sim("exchanged_locks", &["L", "B"], &["--all-schedules"]);
+    assert_eq!(circle.code, Some(1), "{}", circle.err);
+    for part in [
+        "deadlock in kernel",
+        "1 thread spins in a loop that waits for memory that nobody writes",
+    ] {
+        assert!(circle.err.contains(part), "{part}: {}", circle.err);
+    }
+}
+
+#[test]
+fn operations_on_an_mbarrier_that_do_not_commute_come_in_each_order() {
+    for (kernel, message) in [
+        (
+            "no_complete",
+            "with .noComplete, and the phase waits for 1 arrivals only",
+        ),
+        ("invalidated", "asynchronous operation misused"),
+        ("late", "deadlock in kernel"),
+    ] {
+        let found = sim(kernel, &["B"], &["--all-schedules"]);
+        assert_eq!(found.code, Some(1), "{kernel}: {}", found.err);
+        assert!(found.err.contains(message), "{kernel}: {}", found.err);
+    }
+}
+
+#[test]
+fn polls_that_read_the_same_value_again_make_no_orders() {
+    passes(
+        &sim("turns", &["F", "B"], &["--all-schedules"]),
+        &["every order was run", ": 1 order of at most"],
     );
 }
 

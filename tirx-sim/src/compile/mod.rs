@@ -38,6 +38,7 @@ mod meaning;
 mod memory;
 mod mnemonic;
 mod pointer;
+mod polls;
 mod ptx_convert;
 mod ptx_memory;
 mod ptx_sync;

@@ -466,6 +466,10 @@ impl Compiler<'_> {
         self.emit(Inst::LoopBegin { latch: 0, exit: 0 });
         let head = self.here();
         self.label = self.code.insts.len();
+        let poll = waits.then(|| self.begin_poll(condition, body));
+        if let Some(id) = poll {
+            self.emit(Inst::Turn { id });
+        }
         let was_polling = std::mem::replace(&mut self.polling, true);
         let compiled = self.condition(condition);
         self.polling = was_polling;
@@ -476,9 +480,7 @@ impl Compiler<'_> {
             self.code.insts[begin] = Inst::Step { weight: 0 };
             let leave = self.jump(Inst::JumpIfNot { s, pc: 0 });
             self.loop_body(body, true)?;
-            if waits {
-                self.emit(Inst::Spin);
-            }
+            self.spin(poll, head);
             self.emit(Inst::Jump { pc: head });
             self.land(leave);
             return Ok(());
@@ -491,12 +493,18 @@ impl Compiler<'_> {
         self.loop_body(body, true)?;
         let latch = self.here();
         self.emit(Inst::LoopLatch);
-        if waits {
-            self.emit(Inst::Spin);
-        }
+        self.spin(poll, head);
         self.emit(Inst::Jump { pc: head });
         self.close_loop(begin, latch);
         Ok(())
+    }
+
+    /// An iteration of a loop that may wait ends.
+    fn spin(&mut self, poll: Option<u16>, head: Pc) {
+        if let Some(id) = poll {
+            self.end_poll(id, head as usize);
+            self.emit(Inst::Spin { id });
+        }
     }
 
     /// Iterations for as long as a condition holds, which may wait for another thread.
@@ -505,13 +513,15 @@ impl Compiler<'_> {
         self.emit(Inst::LoopBegin { latch: 0, exit: 0 });
         let head = self.here();
         self.label = self.code.insts.len();
+        let poll = self.begin_poll(&Expr::constant(DType::BOOL, 1), &Stmt::seq(Vec::new()));
+        self.emit(Inst::Turn { id: poll });
         let condition = condition(self)?;
         let c = self.vector(condition)?;
         self.emit(Inst::LoopTest { c });
         self.emit(Inst::Step { weight: 0 });
         let latch = self.here();
         self.emit(Inst::LoopLatch);
-        self.emit(Inst::Spin);
+        self.spin(Some(poll), head);
         self.emit(Inst::Jump { pc: head });
         self.close_loop(begin, latch);
         Ok(())

@@ -55,6 +55,18 @@ pub struct PartedBarrier {
     pub end: usize,
 }
 
+/// A loop that may wait for another thread's writes.
+#[derive(Clone, Debug, Default)]
+pub struct PollLoop {
+    /// The registers of variables whose values an iteration may leave to the next one.
+    pub v32: Vec<R>,
+    pub v64: Vec<R>,
+    /// The same for local arrays.
+    pub locals: Vec<u16>,
+    /// An iteration does nothing but read, compute, and act on objects that a search through all orders observes.
+    pub quiet: bool,
+}
+
 /// Code and tables of one device function.
 #[derive(Clone, Debug, Default)]
 pub struct Code {
@@ -81,6 +93,9 @@ pub struct Code {
     /// Whether registers of local arrays may belong to an asynchronous operation.
     pub wgmma: bool,
     pub messages: Vec<String>,
+    pub polls: Vec<PollLoop>,
+    /// It asks how many arrivals an mbarrier waits for (`mbarrier.pending_count`).
+    pub counts_arrivals: bool,
     /// Name and kind of each parameter: a pointer or a scalar.
     pub params: Vec<(String, Kind)>,
     /// Initial scalar registers of a strand: constants in place, the rest filled in from `specials`.

@@ -27,7 +27,7 @@ pub use asynchronous::{
     AsyncInst, BulkInst, Class, Direction, MbarrierInst, MbarrierWhat, PENDING_BITS, RemoteInst, RemoteScope,
     SignalInst, StoreInst, TileInst,
 };
-pub use code::{Code, DebugHome, DebugName, PartedBarrier, Special};
+pub use code::{Code, DebugHome, DebugName, PartedBarrier, PollLoop, Special};
 pub use lanes::{Exact, ExactInst, ExternCall, Print, Shuffle, ShuffleMode};
 pub use memory::{
     Access, AtomicInst, AtomicOp, BYTE, LocalArray, Region, RegisterArray, Scope, SharedArray, Strong,
@@ -333,8 +333,14 @@ pub enum Inst {
     Continue,
     Return,
     End,
-    /// An iteration of a loop that may wait for another thread's writes.
-    Spin,
+    /// An iteration of a loop that may wait for another thread's writes begins: its number in `Code::polls`.
+    Turn {
+        id: u16,
+    },
+    /// It ends, and another one follows.
+    Spin {
+        id: u16,
+    },
     /// Counts work: the number of IR operators that follow in this block.
     Step {
         weight: u32,

@@ -44,7 +44,7 @@ impl Code {
             }
             _ => return None,
         };
-        Some((object, Touch::Write { phase: 0 }))
+        Some((object, Touch::Write))
     }
 
     /// Why a search cannot cover the kernel.
@@ -67,16 +67,17 @@ impl Shared {
     /// The same for a strong access.
     pub(super) fn touched_strongly(&mut self, object: Object, writes: bool) {
         let touch = match writes {
-            true => Touch::Write { phase: 0 },
+            true => Touch::Write,
             false => Touch::Read,
         };
         self.touch(object, touch);
     }
 
-    /// An atomic whose touches begin at `first` has left what was there: a compare-and-swap that found another value.
-    pub(super) fn only_read(&mut self, first: usize) {
+    /// An atomic whose touches begin at `first` has left what was there: a compare-and-swap that found another value, or (if
+    /// it `writes`) an exchange of equal values.
+    pub(super) fn left_as_it_was(&mut self, first: usize, writes: bool) {
         for (_, touch) in self.touched.iter_mut().skip(first) {
-            *touch = Touch::Read;
+            *touch = if writes { Touch::Same } else { Touch::Read };
         }
     }
 }

@@ -170,8 +170,12 @@ impl Machine<'_, '_> {
                     return Err(Trap::new(FaultKind::OutOfBounds, lane as u32, message));
                 }
             };
-            if self.ctx.exploring && step(old).is_none() {
-                self.shared.only_read(touched);
+            if self.ctx.exploring {
+                match step(old) {
+                    None => self.shared.left_as_it_was(touched, false),
+                    Some(new) if new == old => self.shared.left_as_it_was(touched, true),
+                    Some(_) => {}
+                }
             }
             let old = kind.load(old);
             if kind.wide() {

@@ -296,6 +296,7 @@ impl Strand {
             spun: false,
             rest: 0,
             waits: None,
+            turn: None,
         }
     }
 }

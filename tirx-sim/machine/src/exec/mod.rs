@@ -81,13 +81,13 @@ mod tcgen05;
 mod tensor;
 mod wgmma;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use crate::alu::{Lanes32, Lanes64};
 use crate::bytecode::{Ballot, Code, Pc};
-use crate::explore::Footprint;
+use crate::explore::{Footprint, Object};
 use crate::fault::{Fault, FaultKind, FaultNote, FaultReport};
 use crate::findings::{Excusable, Findings};
 use crate::memory::{Memory, Storage};
@@ -303,6 +303,23 @@ struct Strand {
     rest: u32,
     /// What it waited for and since when, until it runs again.
     waits: Option<(Status, u64)>,
+    /// Where every order is explored: the iteration of a loop that polls in which it is.
+    turn: Option<Turn>,
+}
+
+/// An iteration of a loop that polls.
+#[derive(Clone, Debug)]
+struct Turn {
+    /// The loop, by its number in `Code::polls`.
+    of: u16,
+    /// A hash of what the iteration before has left.
+    from: u64,
+    /// Its first event and its last.
+    events: Option<(usize, usize)>,
+    /// Whether all events from the first to the last belong to it, and change nothing.
+    reads_only: bool,
+    /// What it has read.
+    reads: BTreeSet<Object>,
 }
 
 /// Iterations of a loop that may wait before it yields: most loops that read memory do not wait.

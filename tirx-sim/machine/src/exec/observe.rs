@@ -32,7 +32,8 @@ fn kind_of(name: &str) -> usize {
 fn other_kind(inst: &Inst) -> Option<&'static str> {
     Some(match inst {
         Inst::Step { .. }
-        | Inst::Spin
+        | Inst::Turn { .. }
+        | Inst::Spin { .. }
         | Inst::CheckInit { .. }
         | Inst::MarkInit { .. }
         | Inst::ClearInit { .. }

@@ -1,5 +1,6 @@
 //! The instruction loop of one strand.
 
+use std::collections::BTreeSet;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
@@ -9,12 +10,12 @@ use super::control::Settled;
 use super::exchange::Arguments;
 use super::lanes::{bits, canonical_lanes, fma, scalar_operands};
 use super::order::Space;
-use super::{Context, Frame, IMPATIENCE, Shared, Status, Strand, Trap, Warp};
+use super::{Context, Frame, IMPATIENCE, Shared, Status, Strand, Trap, Turn, Warp};
 use crate::alu::{
     LANES, binary32, binary32_scalar, binary64, binary64_scalar, compare64, multiply_add, put,
     scalar_compare64, scalar_unary32, scalar_unary64, scalar32, scalar64, unary32, unary64,
 };
-use crate::bytecode::{Axis, Inst, Operand, Region};
+use crate::bytecode::{Axis, Code, Inst, Operand, Region};
 use crate::fault::FaultKind;
 use crate::findings::Excusable;
 use crate::memory::granules;
@@ -403,7 +404,13 @@ impl Machine<'_, '_> {
                     mask = 0;
                     settled!(self.warp.settle(strand));
                 }
-                Inst::Spin => {
+                Inst::Turn { id } => {
+                    if ctx.exploring {
+                        strand.mask = mask;
+                        strand.begin_turn(id, left(ctx.code, self.warp, strand, id));
+                    }
+                }
+                Inst::Spin { .. } => {
                     strand.turns += 1;
                     if strand.turns >= strand.patience || ctx.exploring {
                         strand.turns = 0;
@@ -663,6 +670,16 @@ fn leave_loop(strand: &mut Strand, lanes: u32) {
 }
 
 impl Strand {
+    fn begin_turn(&mut self, of: u16, from: u64) {
+        self.turn = Some(Turn {
+            of,
+            from,
+            events: None,
+            reads_only: true,
+            reads: BTreeSet::new(),
+        });
+    }
+
     /// Records that the strand yielded in `state`; gives whether anything has changed since it last did.
     pub(super) fn yielded(&mut self, state: u64) -> bool {
         let changed = self.state != state;
@@ -671,6 +688,33 @@ impl Strand {
         self.patience = if changed { super::PATIENCE } else { IMPATIENCE };
         changed
     }
+}
+
+/// A hash of what an iteration of a loop leaves to the next one.
+pub(super) fn left(code: &Code, warp: &Warp, strand: &Strand, of: u16) -> u64 {
+    use std::hash::Hasher;
+    let of = &code.polls[of as usize];
+    let mut hasher = rustc_hash::FxHasher::default();
+    hasher.write_u32(strand.mask);
+    for r in &of.v32 {
+        warp.v32[*r as usize]
+            .iter()
+            .for_each(|lane| hasher.write_u32(*lane));
+    }
+    for r in &of.v64 {
+        warp.v64[*r as usize]
+            .iter()
+            .for_each(|lane| hasher.write_u64(*lane));
+    }
+    for array in &of.locals {
+        let array = &code.locals[*array as usize];
+        let words = array.offset as usize..array.offset as usize + array.bytes.div_ceil(4) as usize;
+        warp.local[words]
+            .iter()
+            .flatten()
+            .for_each(|lane| hasher.write_u32(*lane));
+    }
+    hasher.finish()
 }
 
 /// A hash of everything that a strand's loops may change.

@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::block::Block;
 use super::cluster::Peers;
 use super::group::{Group, block_index, cluster_size};
-use super::run::{Machine, Stop, state};
+use super::run::{Machine, Stop, left, state};
 use super::wgmma;
-use super::{Context, Status, fault};
+use super::{Context, Status, Turn, Warp, fault};
 use crate::alu::{FULL, LANES};
 use crate::bytecode::{AsyncInst, Code, Inst, MbarrierWhat};
 use crate::explore::{Actor, Events, Exploration, Object, Touch};
@@ -22,6 +22,8 @@ use crate::fault::{Fault, FaultNote};
 
 /// Most blocks of a launch: each is in memory from beginning to end.
 const MOST_BLOCKS: u64 = 64;
+/// Most events of an iteration of a loop that waits for ever that are run for its report.
+const MOST_READS: usize = 64;
 /// How many of the last events a fault tells.
 const TOLD: usize = 6;
 
@@ -65,10 +67,17 @@ pub(crate) fn run(ctx: &Context<'_>, groups: u64, exploration: &Exploration) -> 
         polls: Polls::default(),
         ended: BTreeSet::new(),
         trail: Vec::new(),
+        stuck: false,
     };
     let result = steps.run();
-    if matches!(result, Ok(false)) {
-        exploration.leave();
+    if !exploration.is_retracted() {
+        steps.note_waits();
+    }
+    match result {
+        Ok(true) => {}
+        Ok(false) => exploration.leave(),
+        Err(_) if steps.stuck => {}
+        Err(_) => exploration.failed(),
     }
     result.map_err(|fault| steps.told(fault))?;
     let harvested = steps.groups.iter_mut().map(Group::harvest);
@@ -151,6 +160,8 @@ struct Polls {
     read: BTreeMap<Actor, BTreeSet<Object>>,
     /// Actors whose iteration has changed nothing: they go on when one of these changes.
     waiting: BTreeMap<Actor, BTreeSet<Object>>,
+    /// Actors that have just ended an iteration of that kind, with the iterations.
+    failed: Vec<(Actor, Turn)>,
 }
 
 struct Steps<'a, 'c> {
@@ -163,6 +174,8 @@ struct Steps<'a, 'c> {
     ended: BTreeSet<u32>,
     /// Who acted, and where.
     trail: Vec<(Actor, usize)>,
+    /// The launch has ended in a deadlock.
+    stuck: bool,
 }
 
 /// The lanes of a strand as an actor.
@@ -179,6 +192,10 @@ impl Steps<'_, '_> {
     fn run(&mut self) -> Result<bool, Fault> {
         loop {
             self.settle()?;
+            if self.retracts() {
+                return Ok(false);
+            }
+            self.polls.waiting.extend(self.exploration.failing());
             let enabled = self.enabled();
             if enabled.is_empty() {
                 if self.groups.iter().flat_map(|g| &g.blocks).all(Block::done) {
@@ -190,17 +207,100 @@ impl Steps<'_, '_> {
                     continue;
                 }
                 let stuck = |group: &&mut Group| !group.blocks.iter().all(Block::done);
+                if self.groups.iter_mut().any(|group| stuck(&group)) {
+                    self.poll_in_vain()?;
+                }
                 if let Some(group) = self.groups.iter_mut().find(stuck) {
                     fall_asleep(self.ctx.code, group);
+                    self.stuck = true;
                     return Err(group.deadlock(self.ctx, 0));
                 }
                 return Ok(true);
             }
-            let Some(chosen) = self.exploration.choose(&enabled) else {
+            let polling: Vec<Actor> = self.polls.waiting.keys().copied().collect();
+            let Some(chosen) = self.exploration.choose(&enabled, &polling) else {
                 return Ok(false);
             };
             self.act(chosen)?;
         }
+    }
+
+    /// Loops that have polled in vain wait. Gives whether an earlier state of the run is where one of them shall wait.
+    fn retracts(&mut self) -> bool {
+        for (who, turn) in std::mem::take(&mut self.polls.failed) {
+            if let Some((first, _)) = turn.events
+                && self.exploration.retract(who, first, &turn.reads)
+            {
+                return true;
+            }
+            self.polls.waiting.insert(who, turn.reads);
+        }
+        false
+    }
+
+    /// At the end of a run: waits that are not over may have been, had they come earlier.
+    fn note_waits(&mut self) {
+        let ctx = self.ctx;
+        for block in self.groups.iter_mut().flat_map(|group| &mut group.blocks) {
+            let number = block.shared.order.block;
+            for warp in 0..block.warps.len() {
+                for at in 0..block.warps[warp].strands.len() {
+                    let strand = &block.warps[warp].strands[at];
+                    let mask = strand.mask;
+                    let inst = match strand.status {
+                        Status::Asleep(inst) => Some(inst),
+                        Status::Ready => wait_of(ctx.code, strand.pc),
+                        _ => None,
+                    };
+                    let Some(inst) = inst.filter(|_| ctx.code.acts(strand.pc)) else {
+                        continue;
+                    };
+                    let who = actor(block, warp, mask);
+                    if block.sleeps_for(ctx, warp, (inst, mask)).is_some() {
+                        let footprint = block.touched_by_wait(ctx, warp, (inst, mask));
+                        let known = self.clocks.of(number, warp, mask);
+                        self.exploration.waits(who, &footprint, &known);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Nobody can act any more: loops that poll and wait before their next iteration make it, for the report.
+    fn poll_in_vain(&mut self) -> Result<(), Fault> {
+        let ctx = self.ctx;
+        for who in self.polls.waiting.keys().copied().collect::<Vec<_>>() {
+            // An iteration reads several objects at most.
+            for _ in 0..MOST_READS {
+                let blocks = self
+                    .groups
+                    .iter_mut()
+                    .flat_map(|group| group.blocks.chunks_mut(cluster_size(ctx)));
+                let Actor::Lanes { block: number, .. } = who else {
+                    continue;
+                };
+                let here = |cluster: &&mut [Block]| cluster.iter().any(|b| b.shared.order.block == number);
+                let Some(cluster) = blocks.into_iter().find(here) else {
+                    break;
+                };
+                let at = cluster.iter().position(|b| b.shared.order.block == number);
+                let Some((block, mut peers)) = Peers::of(cluster, at.unwrap_or(0)) else {
+                    break;
+                };
+                let Some((warp, index)) = strand_of(block, who) else {
+                    break;
+                };
+                let strand = &block.warps[warp].strands[index];
+                if strand.status != Status::Ready || !ctx.code.acts(strand.pc) {
+                    break;
+                }
+                block.shared.may_act = true;
+                let ran = run_strand(ctx, block, &mut peers, (warp, index), &mut self.polls);
+                block.shared.may_act = false;
+                ran?;
+            }
+        }
+        Ok(())
     }
 
     /// Lets everything go on that depends on no actor.
@@ -294,20 +394,18 @@ impl Steps<'_, '_> {
         };
         block.shared.touched.clear();
         match who {
-            Actor::Lanes { warp, lane, .. } => {
-                let warp = warp as usize;
-                let strands = &block.warps[warp].strands;
-                let acts = |strand: &super::Strand| {
-                    strand.mask.trailing_zeros() == lane
-                        && matches!(strand.status, Status::Ready | Status::Asleep(_))
-                };
-                let Some(index) = strands.iter().position(acts) else {
+            Actor::Lanes { .. } => {
+                let Some((warp, index)) = strand_of(block, who) else {
                     return Ok(());
                 };
-                let (mask, pc) = (strands[index].mask, strands[index].pc);
+                let strand = &mut block.warps[warp].strands[index];
+                let (mask, pc) = (strand.mask, strand.pc);
                 self.trail.push((who, pc));
                 let mut known = self.clocks.of(number, warp, mask);
-                block.warps[warp].strands[index].status = Status::Ready;
+                strand.status = Status::Ready;
+                if let Some(turn) = &mut strand.turn {
+                    turn.acts(self.exploration.depth());
+                }
                 block.shared.may_act = true;
                 let ran = run_strand(ctx, block, &mut peers, (warp, index), &mut self.polls);
                 block.shared.may_act = false;
@@ -379,13 +477,55 @@ impl Polls {
             .filter(|(_, touch)| *touch == Touch::Read)
             .map(|(object, _)| *object);
         self.read.entry(who).or_default().extend(reads);
-        let changed = |(_, touch): &&(Object, Touch)| !matches!(touch, Touch::Read | Touch::Wait { .. });
-        for (object, _) in footprint.iter().filter(changed) {
+        for (object, _) in footprint.iter().filter(|(_, touch)| touch.changes()) {
             self.waiting.retain(|_, polled| !polled.contains(object));
         }
         if footprint.iter().any(|(object, _)| *object == Object::Host) {
             self.waiting.clear();
         }
+    }
+}
+
+/// The strand of an actor that may act: its warp and its number in that.
+fn strand_of(block: &Block, who: Actor) -> Option<(usize, usize)> {
+    let Actor::Lanes { warp, lane, .. } = who else {
+        return None;
+    };
+    let acts = |strand: &super::Strand| {
+        strand.mask.trailing_zeros() == lane && matches!(strand.status, Status::Ready | Status::Asleep(_))
+    };
+    let strands = &block.warps.get(warp as usize)?.strands;
+    Some((warp as usize, strands.iter().position(acts)?))
+}
+
+impl Turn {
+    /// Whether it has only read, and left everything to the next iteration as it was.
+    fn changed_nothing(&self, ctx: &Context<'_>, warp: &Warp, strand: &super::Strand) -> bool {
+        let of = &ctx.code.polls[self.of as usize];
+        let ends = matches!(ctx.code.insts[strand.pc - 1], Inst::Spin { id } if id == self.of);
+        ends && of.quiet
+            && self.events.is_some()
+            && self.reads_only
+            && left(ctx.code, warp, strand, self.of) == self.from
+    }
+
+    /// An event belongs to it.
+    fn acts(&mut self, event: usize) {
+        self.events = match self.events {
+            None => Some((event, event)),
+            Some((first, last)) => {
+                self.reads_only &= last + 1 == event;
+                Some((first, event))
+            }
+        };
+    }
+
+    /// What its last event has touched.
+    fn touched(&mut self, footprint: &[(Object, Touch)]) {
+        self.reads_only &= footprint
+            .iter()
+            .all(|(_, touch)| matches!(touch, Touch::Read | Touch::Same));
+        self.reads.extend(footprint.iter().map(|(object, _)| *object));
     }
 }
 
@@ -544,6 +684,10 @@ fn run_strand(
     };
     let stop = machine.run(&mut strand);
     let stop = stop.map_err(|trap| fault(ctx, machine.shared, id, strand.pc, *trap))?;
+    // The iteration may have ended, and the next one has no event yet.
+    if let Some(turn) = strand.turn.as_mut().filter(|turn| turn.events.is_some()) {
+        turn.touched(&machine.shared.touched);
+    }
     match stop {
         Stop::Gone => {}
         Stop::Blocked(status) => {
@@ -573,8 +717,13 @@ fn run_strand(
             };
             let mut read = polls.read.remove(&who).unwrap_or_default();
             read.extend(machine.shared.touched.iter().map(|(object, _)| *object));
-            if strand.state == now {
-                polls.waiting.insert(who, read);
+            let turn = strand.turn.take();
+            match turn.filter(|turn| turn.changed_nothing(ctx, machine.warp, &strand)) {
+                Some(turn) => polls.failed.push((who, turn)),
+                None if strand.state == now => {
+                    polls.waiting.insert(who, read);
+                }
+                None => {}
             }
             strand.state = now;
             machine.warp.strands.push(strand);

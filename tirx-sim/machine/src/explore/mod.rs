@@ -12,9 +12,14 @@
 //! Sagonas, "Optimal Dynamic Partial Order Reduction", 2014). An actor whose event has been explored at a state *sleeps* in
 //! the other runs from there until an event that its own depends on (*sleep sets*; Godefroid, 1996).
 //!
-//! Arrivals of one phase of an mbarrier do not depend on one another: whichever comes last completes it. A wait that would not
-//! have been over before an arrival cannot have come before that. A loop that polls and whose state has not changed waits
-//! until a place that it has read changes. These keep a correct pipeline at few runs, often one.
+//! Two operations on one object depend on one another unless they commute in every state. Arrivals of one phase of an
+//! mbarrier commute: whichever comes last completes it. `.noComplete` commutes with no arrival, since only a phase that
+//! other arrivals leave open permits it; initialization and invalidation commute with nothing. An operation that fails
+//! depends on everything at its object. A wait that would not have been over before an arrival cannot have come before that.
+//!
+//! A loop that polls waits like an mbarrier's wait. If an iteration changes nothing ([`Search::retract`]), the run is left
+//! and repeated without the iteration: the loop goes on when an object that it has read changes. So the numbers of failed
+//! polls make no orders. These rules keep a correct pipeline at few runs, often one.
 
 #[cfg(test)]
 mod tests;
@@ -50,7 +55,13 @@ pub(crate) enum Object {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Touch {
     Read,
-    Write {
+    /// Writes the value that is there: an exchange that finds a lock taken. It orders memory as a write does, but no loop
+    /// that polls goes on because of it.
+    Same,
+    /// Anything else: a write, an initialization, an operation that fails.
+    Write,
+    /// Bytes that a phase expects, or those that are copied before it knows of all arrivals.
+    Count {
         phase: u64,
     },
     /// Arrivals, and nothing else; whether they complete the phase.
@@ -80,10 +91,22 @@ fn depend(first: Touch, second: Touch) -> bool {
 /// over could not.
 fn reversible(first: Touch, second: Touch) -> bool {
     match (first, second) {
-        (Touch::Write { phase } | Touch::Arrive { phase, .. }, Touch::Wait { parity }) => {
+        (Touch::Count { phase } | Touch::Arrive { phase, .. }, Touch::Wait { parity }) => {
             phase as u32 & 1 != parity & 1
         }
         _ => true,
+    }
+}
+
+impl Touch {
+    /// Whether a loop that has read the object may read something else afterwards.
+    pub(crate) fn changes(self) -> bool {
+        match self {
+            Touch::Read | Touch::Same | Touch::Wait { .. } => false,
+            // Tests of an mbarrier ask for its phase.
+            Touch::Arrive { completes, .. } => completes,
+            Touch::Write | Touch::Count { .. } => true,
+        }
     }
 }
 
@@ -134,19 +157,39 @@ struct Node {
     asleep: Vec<(Actor, Footprint)>,
     /// Actors that are to be explored here; those that have been sleep.
     wanted: BTreeSet<Actor>,
+    /// Actors in loops that poll, which would change nothing here.
+    polling: Vec<Actor>,
     chosen: Actor,
     footprint: Footprint,
     /// The events that happened before it.
     before: Events,
 }
 
+/// An iteration of a loop that polls and changes nothing, if it begins at a state of the path.
+#[derive(Clone, Debug)]
+struct Failing {
+    /// Events before the state.
+    depth: usize,
+    actor: Actor,
+    /// What the iteration reads.
+    reads: BTreeSet<Object>,
+}
+
 #[derive(Debug, Default)]
 struct Search {
+    /// Every actor is explored at every state, for tests of what may be left out.
+    unreduced: bool,
     path: Vec<Node>,
     /// Events of the present run so far.
     depth: usize,
     /// The first event of the present run that differs from the run before.
     fresh: usize,
+    /// The first event whose state is new in the present run.
+    new: usize,
+    /// Iterations that change nothing, in the order of their states.
+    failing: Vec<Failing>,
+    /// The first event of the iteration for which the present run was left.
+    retracted: Option<usize>,
     /// The events of the present run that touched an object.
     touched: BTreeMap<Object, Vec<usize>>,
     /// Whether a run has begun, and whether it was left since it repeats others.
@@ -190,6 +233,19 @@ impl Exploration {
     pub fn new(most_runs: u64) -> Exploration {
         Exploration {
             search: Mutex::default(),
+            most_runs: most_runs.max(1),
+        }
+    }
+
+    /// A search that leaves no order out, of so many runs at most: what [`Exploration::new`] finds must be the same.
+    #[doc(hidden)]
+    pub fn unreduced(most_runs: u64) -> Exploration {
+        let search = Search {
+            unreduced: true,
+            ..Search::default()
+        };
+        Exploration {
+            search: Mutex::new(search),
             most_runs: most_runs.max(1),
         }
     }
@@ -241,14 +297,55 @@ impl Exploration {
         self.search().cut.get_or_insert(why);
     }
 
-    /// Chooses who acts next; `None` where all orders from here on repeat others, or the run is too long.
-    pub(crate) fn choose(&self, enabled: &[Actor]) -> Option<Actor> {
-        self.search().choose(enabled)
+    /// Actors in loops that poll, of which an earlier run has shown that they change nothing at the present state, each with
+    /// what it reads.
+    pub(crate) fn failing(&self) -> Vec<(Actor, BTreeSet<Object>)> {
+        let search = self.search();
+        let here = search.failing.iter().filter(|f| f.depth == search.depth);
+        here.map(|f| (f.actor, f.reads.clone())).collect()
+    }
+
+    /// Chooses who acts next, while others poll in vain; `None` if all orders from here on repeat others, or if the run is too
+    /// long.
+    pub(crate) fn choose(&self, enabled: &[Actor], polling: &[Actor]) -> Option<Actor> {
+        self.search().choose(enabled, polling)
+    }
+
+    /// Events of the present run so far.
+    pub(crate) fn depth(&self) -> usize {
+        self.search().depth
+    }
+
+    /// An iteration that polls, from one event on, has changed nothing: leaves the run, if the next one can do without it.
+    pub(crate) fn retract(&self, actor: Actor, first: usize, reads: &BTreeSet<Object>) -> bool {
+        self.search().retract(actor, first, reads)
+    }
+
+    /// Whether the present run was left for an iteration without which the next one begins.
+    pub(crate) fn is_retracted(&self) -> bool {
+        self.search().retracted.is_some()
+    }
+
+    /// The last event ended in a fault: whoever could have acted instead is explored too, if the search goes on.
+    pub(crate) fn failed(&self) {
+        let search = &mut *self.search();
+        if let Some(last) = search.depth.checked_sub(1)
+            && let Some(node) = search.path.get_mut(last)
+        {
+            node.wanted.extend(node.enabled.iter().copied());
+        }
     }
 
     /// What the chosen actor did; `known` are the events that happened before. Gives the event's number.
     pub(crate) fn acted(&self, footprint: Footprint, known: &mut Events) {
         self.search().acted(footprint, known);
+    }
+
+    /// An actor waits at the end of the run for what may have been over earlier: `known` are the events that happened before.
+    pub(crate) fn waits(&self, actor: Actor, footprint: &Footprint, known: &Events) {
+        let search = &mut *self.search();
+        let earlier = search.earlier(footprint);
+        search.race(actor, footprint, known, &earlier);
     }
 
     /// Leaves the run: it repeats others.
@@ -271,15 +368,27 @@ impl Exploration {
 }
 
 impl Search {
-    /// Goes back to the last state at which another actor is to be explored; false where there is none.
+    /// Goes back to the last state at which another actor is to be explored; false if there is none.
     fn next(&mut self) -> bool {
+        let mut acted = true;
+        if let Some(first) = self.retracted.take() {
+            self.path.truncate(first + usize::from(first < self.new));
+            if first >= self.new {
+                (self.fresh, self.new) = (first, first);
+                return true;
+            }
+            acted = false;
+        }
         while let Some(mut node) = self.path.pop() {
-            node.asleep
-                .push((node.chosen, std::mem::take(&mut node.footprint)));
+            let footprint = std::mem::take(&mut node.footprint);
+            if std::mem::replace(&mut acted, true) {
+                node.asleep.push((node.chosen, footprint));
+            }
             let asleep = |actor: &&Actor| !node.asleep.iter().any(|(other, _)| other == *actor);
             if let Some(actor) = node.wanted.iter().find(asleep) {
                 node.chosen = *actor;
-                self.fresh = self.path.len();
+                (self.fresh, self.new) = (self.path.len(), self.path.len() + 1);
+                self.failing.retain(|failing| failing.depth <= self.path.len());
                 self.path.push(node);
                 return true;
             }
@@ -287,8 +396,10 @@ impl Search {
         false
     }
 
-    fn choose(&mut self, enabled: &[Actor]) -> Option<Actor> {
-        if let Some(node) = self.path.get(self.depth) {
+    fn choose(&mut self, enabled: &[Actor], polling: &[Actor]) -> Option<Actor> {
+        if let Some(node) = self.path.get_mut(self.depth) {
+            node.polling = polling.to_vec();
+            node.enabled = enabled.to_vec();
             return Some(node.chosen);
         }
         if self.depth >= MOST_EVENTS {
@@ -298,13 +409,13 @@ impl Search {
             return None;
         }
         let asleep: Vec<(Actor, Footprint)> = match self.path.last() {
-            None => Vec::new(),
-            Some(node) => {
+            Some(node) if !self.unreduced => {
                 let still = |(actor, next): &&(Actor, Footprint)| {
                     *actor != node.chosen && !dependent(&node.footprint, next)
                 };
                 node.asleep.iter().filter(still).cloned().collect()
             }
+            _ => Vec::new(),
         };
         let awake = |actor: &&Actor| !asleep.iter().any(|(other, _)| other == *actor);
         // Whoever acted last goes on: what belongs together stays together.
@@ -314,10 +425,15 @@ impl Search {
             .clone()
             .find(|actor| Some(**actor) == last)
             .or(first.next())?;
+        let wanted = match self.unreduced {
+            true => enabled.iter().copied().collect(),
+            false => BTreeSet::from([chosen]),
+        };
         self.path.push(Node {
             enabled: enabled.to_vec(),
             asleep,
-            wanted: BTreeSet::from([chosen]),
+            wanted,
+            polling: polling.to_vec(),
             chosen,
             footprint: Footprint::new(),
             before: Events::default(),
@@ -325,34 +441,72 @@ impl Search {
         Some(chosen)
     }
 
-    fn acted(&mut self, footprint: Footprint, known: &mut Events) {
-        let event = self.depth;
-        self.depth += 1;
+    /// An iteration of a loop that polls has only read, and left its thread as it was. A run in which the thread polls later
+    /// leaves the same and orders less, so the present one need not go on. The next run knows that the actor waits at the
+    /// state before the iteration. False if the iteration belongs to what earlier runs have explored.
+    fn retract(&mut self, actor: Actor, first: usize, reads: &BTreeSet<Object>) -> bool {
+        if self.unreduced || first < self.fresh || self.cut.is_some() {
+            return false;
+        }
+        if let Some(node) = self.path.get_mut(first).filter(|_| first < self.new) {
+            node.wanted.remove(&actor);
+        }
+        self.failing.push(Failing {
+            depth: first,
+            actor,
+            reads: reads.clone(),
+        });
+        (self.retracted, self.left) = (Some(first), true);
+        true
+    }
+
+    /// The events so far on which another one depends.
+    fn earlier(&self, footprint: &Footprint) -> BTreeSet<usize> {
         let mut earlier: BTreeSet<usize> = BTreeSet::new();
-        for (object, _) in &footprint {
+        for (object, _) in footprint {
             let all = match object {
-                Object::Host => (0..event).collect(),
+                Object::Host => (0..self.depth).collect(),
                 object => self.touched.get(object).cloned().unwrap_or_default(),
             };
             earlier.extend(all);
             earlier.extend(self.touched.get(&Object::Host).into_iter().flatten());
         }
-        earlier.retain(|at| dependent(&self.path[*at].footprint, &footprint));
+        earlier.retain(|at| dependent(&self.path[*at].footprint, footprint));
+        earlier
+    }
+
+    /// The events that happened before one that depends on some, by those that its actor knows.
+    fn before(&self, known: &Events, earlier: &BTreeSet<usize>) -> Events {
         let mut before = known.clone();
-        for at in &earlier {
+        for at in earlier {
             before.join(&self.path[*at].before);
             before.insert(*at);
         }
-        if event >= self.fresh {
-            for at in earlier.iter().rev().filter(|at| !known.contains(**at)) {
-                let mut pairs = common(&self.path[*at].footprint, &footprint);
-                let turns = pairs.any(|(a, b)| depend(a, b) && reversible(a, b));
-                drop(pairs);
-                if turns {
-                    self.reverse(*at, event, known);
-                }
+        before
+    }
+
+    /// Puts down what leads to runs in which the next event of an actor, behind all so far, comes before one of `earlier`.
+    fn race(&mut self, actor: Actor, footprint: &Footprint, known: &Events, earlier: &BTreeSet<usize>) {
+        if self.depth < self.fresh || self.unreduced {
+            return;
+        }
+        let before = self.before(known, earlier);
+        for at in earlier.iter().rev().filter(|at| !known.contains(**at)) {
+            let mut pairs = common(&self.path[*at].footprint, footprint);
+            let turns = pairs.any(|(a, b)| depend(a, b) && reversible(a, b));
+            drop(pairs);
+            if turns && !self.polled_in_vain(*at, actor) {
+                self.reverse(*at, actor, &before);
             }
         }
+    }
+
+    fn acted(&mut self, footprint: Footprint, known: &mut Events) {
+        let event = self.depth;
+        let earlier = self.earlier(&footprint);
+        let mut before = self.before(known, &earlier);
+        self.race(self.path[event].chosen, &footprint, known, &earlier);
+        self.depth += 1;
         for (object, _) in &footprint {
             let of_it = self.touched.entry(*object).or_default();
             if of_it.last() != Some(&event) {
@@ -365,23 +519,30 @@ impl Search {
         *known = before;
     }
 
-    /// Puts an actor down, at the state before an earlier event, that leads to a run in which `event` comes before it.
-    fn reverse(&mut self, earlier: usize, event: usize, known: &Events) {
+    /// Whether the next event of an actor would have changed nothing at the state before an earlier one: its loop waited there.
+    fn polled_in_vain(&self, earlier: usize, actor: Actor) -> bool {
+        let since = &self.path[earlier..self.depth];
+        self.path[earlier].polling.contains(&actor) && since.iter().all(|node| node.chosen != actor)
+    }
+
+    /// Puts an actor down, at the state before an earlier event, that leads to a run in which the next event of `actor` comes
+    /// before it.
+    fn reverse(&mut self, earlier: usize, actor: Actor, before: &Events) {
         // What comes between and does not depend on the earlier event, and then the later one.
         let mut between: Vec<usize> = Vec::new();
         let mut first: Vec<Actor> = Vec::new();
-        for at in earlier + 1..=event {
-            let before = match at == event {
-                true => known,
-                false => &self.path[at].before,
-            };
-            if before.contains(earlier) {
+        for at in earlier + 1..self.depth {
+            let node = &self.path[at];
+            if node.before.contains(earlier) {
                 continue;
             }
-            if !between.iter().any(|other| before.contains(*other)) {
-                first.push(self.path[at].chosen);
+            if !between.iter().any(|other| node.before.contains(*other)) {
+                first.push(node.chosen);
             }
             between.push(at);
+        }
+        if !between.iter().any(|other| before.contains(*other)) {
+            first.push(actor);
         }
         let node = &mut self.path[earlier];
         // Explored here, or in a run that is as this one would be.
@@ -395,6 +556,8 @@ impl Search {
             Some(actor) => {
                 node.wanted.insert(*actor);
             }
+            // A loop waits, and what it reads comes after the earlier event: there is no such run.
+            None if first.iter().any(|actor| node.polling.contains(actor)) => {}
             // The order between is not known as a whole: all are tried.
             None => node.wanted.extend(node.enabled.iter().copied()),
         }

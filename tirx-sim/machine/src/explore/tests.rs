@@ -38,12 +38,12 @@ fn explore(programs: &[&[Step]]) -> (Vec<Vec<usize>>, bool) {
                 break;
             }
             let actors: Vec<Actor> = enabled.iter().map(|i| actor(*i)).collect();
-            let Some(chosen) = exploration.choose(&actors) else {
+            let Some(chosen) = exploration.choose(&actors, &[]) else {
                 exploration.leave();
                 break;
             };
             let who = enabled[actors.iter().position(|a| *a == chosen).unwrap()];
-            let write = Touch::Write { phase: 0 };
+            let write = Touch::Write;
             let touch = match programs[who][at[who]] {
                 Step::Write(object) => (Object::Global(object), write),
                 Step::Read(object) => (Object::Global(object), Touch::Read),

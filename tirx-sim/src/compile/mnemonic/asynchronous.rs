@@ -155,6 +155,7 @@ impl Compiler<'_> {
     fn mbarrier_mnemonic(&mut self, call: &InstructionCall) -> Result<bool> {
         let tokens = &call.tokens;
         if tokens.has("pending_count") {
+            self.code.counts_arrivals = true;
             let Some(state) = operand(call, "state") else {
                 return Ok(false);
             };

@@ -87,17 +87,22 @@ impl Machine<'_, '_> {
                 }
             },
         };
+        let object = Object::Mbarrier(shared.order.block, byte);
         let Some(barrier) = shared.engine.barriers.get_mut(&byte) else {
+            self.shared.touch(object, Touch::Write);
             let message = format!("{name} is no mbarrier: nobody has initialized it (mbarrier.init)");
             return Err(misuse(lane, message));
         };
         let (init, published) = (barrier.init, barrier.published);
         let before = barrier.counts();
-        let result = step(barrier).map_err(|message| misuse(lane, format!("{message} ({name})")))?;
-        let touch = barrier.touched_since(before);
-        let object = Object::Mbarrier(shared.order.block, byte);
+        let result = step(barrier);
+        let touch = match result {
+            Ok(_) => barrier.touched_since(before),
+            Err(_) => Touch::Write,
+        };
         shared.changes += 1;
         self.shared.touch(object, touch);
+        let result = result.map_err(|message| misuse(lane, format!("{message} ({name})")))?;
         self.shared.changes += 1;
         let order = &self.shared.order;
         if order.check && !order.ordered(init, self.id, lane) && !order.ordered(published, self.id, lane) {
@@ -129,6 +134,7 @@ impl Machine<'_, '_> {
                 for lane in lanes(mask) {
                     let (rank, byte) = self.barrier_at(lane, self.wide(inst.barrier, lane), None)?;
                     self.with_barrier(lane, rank, byte, |_| Ok(()))?;
+                    self.commutes_with_nothing(byte);
                     self.shared.engine.barriers.remove(&byte);
                 }
             }
@@ -170,6 +176,7 @@ impl Machine<'_, '_> {
             let message = format!("an mbarrier for {count} arrivals: it counts from 1 to {MOST}");
             return Err(misuse(lane, message));
         }
+        self.commutes_with_nothing(byte);
         let order = &self.shared.order;
         let mark = order.mark(self.id, pc, Kind::Plain).of(1 << lane);
         if let Some(before) = self.shared.engine.barriers.get(&byte) {
@@ -185,8 +192,6 @@ impl Machine<'_, '_> {
         engine
             .barriers
             .insert(byte, Mbarrier::new(count, mark, published));
-        let object = Object::Mbarrier(self.shared.order.block, byte);
-        self.shared.touch(object, Touch::Write { phase: 0 });
         Ok(())
     }
 
@@ -195,6 +200,12 @@ impl Machine<'_, '_> {
         let own = self.shared.order.block;
         let other = rank.and_then(|rank| self.peers.get(rank));
         At::Mbarrier(other.map_or(own, |block| block.shared.order.block), byte)
+    }
+
+    /// Where every order is explored: no operation on an mbarrier of the block commutes with the present one.
+    fn commutes_with_nothing(&mut self, byte: u32) {
+        let object = Object::Mbarrier(self.shared.order.block, byte);
+        self.shared.touch(object, Touch::Write);
     }
 
     fn arrive_barrier(
@@ -276,6 +287,18 @@ impl Machine<'_, '_> {
             };
             done.map(|()| state)
         })?;
+        // It succeeds only in a phase that other arrivals leave open, or it tells how many have come.
+        let counts = inst.state.is_some() && self.ctx.code.counts_arrivals;
+        if inst.what == MbarrierWhat::ArriveNoComplete || counts {
+            let block = match rank {
+                None => Some(self.shared.order.block),
+                Some(rank) => self.peers.get(rank).map(|block| block.shared.order.block),
+            };
+            let object = block.map(|block| Object::Mbarrier(block, byte));
+            object
+                .into_iter()
+                .for_each(|object| self.shared.touch(object, Touch::Write));
+        }
         if let Some(d) = inst.state {
             // The arrivals of a warp's lanes are one operation: each lane gets the state before it, as on an H200.
             for lane in lanes(mask) {

@@ -86,14 +86,14 @@ impl Mbarrier {
     pub(crate) fn touched_since(&self, (phase, pending, bytes): (u64, u32, i64)) -> Touch {
         let completes = self.phase > phase;
         let now = self.counts();
-        // Arrivals and copies of a phase that has all its bytes announced commute with those of their kind; what announces
-        // bytes does not: a phase could be complete before.
+        // Arrivals and copies of a phase that has all its bytes announced commute with those of their kind. An announcement
+        // does not: a phase could be complete before.
         match completes {
             _ if now == (phase, pending, bytes) => Touch::Read,
             true if bytes == 0 => Touch::Arrive { phase, completes },
             false if now.2 == bytes && now.1 < pending => Touch::Arrive { phase, completes },
             _ if pending == 0 && bytes > 0 && now.2 < bytes => Touch::Arrive { phase, completes },
-            _ => Touch::Write { phase },
+            _ => Touch::Count { phase },
         }
     }
 

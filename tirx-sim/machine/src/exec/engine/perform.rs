@@ -12,7 +12,7 @@ use crate::exec::run::Machine;
 use crate::exec::steps::wait_of;
 use crate::exec::wgmma;
 use crate::exec::{Context, Status, Trap, excuse, fault};
-use crate::explore::Object;
+use crate::explore::{Footprint, Object, Touch};
 use crate::fault::{Fault, FaultKind};
 use crate::findings::Excusable;
 
@@ -86,6 +86,36 @@ impl Block {
     pub(in crate::exec) fn warpgroup_is_here(&self, warp: usize, status: Status) -> bool {
         let group = &self.shared.warpgroups[warp / wgmma::WARPS];
         matches!(status, Status::Warpgroup(groups) if group.missing(groups).is_empty())
+    }
+
+    /// What lanes that wait at mbarriers touch when their wait is over.
+    pub(in crate::exec) fn touched_by_wait(
+        &mut self,
+        ctx: &Context<'_>,
+        warp: usize,
+        (id, mask): (u16, u32),
+    ) -> Footprint {
+        let AsyncInst::Mbarrier(inst) = &ctx.code.asynchronous[id as usize] else {
+            return Footprint::new();
+        };
+        let block = self.shared.order.block;
+        let machine = Machine {
+            ctx,
+            shared: &mut self.shared,
+            warp: &mut self.warps[warp],
+            peers: Peers::none(self.rank),
+            id: warp,
+            call: 0,
+        };
+        let waits = lanes(mask).filter(|lane| inst.predicate.is_none_or(|p| machine.word(p, *lane) != 0));
+        let touches = waits.filter_map(|lane| {
+            let (_, byte) = machine
+                .barrier_at(lane, machine.wide(inst.barrier, lane), None)
+                .ok()?;
+            let parity = inst.count.map_or(0, |count| machine.word(count, lane));
+            Some((Object::Mbarrier(block, byte), Touch::Wait { parity }))
+        });
+        touches.collect()
     }
 
     /// Wakes the strands whose wait is over. Gives whether there were any.
@@ -209,7 +239,9 @@ impl Block {
             };
             shared.changes += 1;
             let checks = shared.order.check;
+            let object = Object::Mbarrier(shared.order.block, *byte);
             let Some(barrier) = shared.engine.barriers.get_mut(byte) else {
+                self.shared.touch(object, Touch::Write);
                 let message = format!(
                     "{} completes at {name}, which nobody has initialized",
                     operation.name
@@ -247,10 +279,12 @@ impl Block {
                 Completion::Bytes(..) => barrier.copied(operation.pc, *count),
                 Completion::Arrive(..) => barrier.arrive(*count),
             };
-            done.map_err(|m| misuse(operation.lane, format!("{} {m} ({name})", operation.name)))?;
-            let touch = barrier.touched_since(before);
-            let object = Object::Mbarrier(shared.order.block, *byte);
+            let touch = match done {
+                Ok(()) => barrier.touched_since(before),
+                Err(_) => Touch::Write,
+            };
             self.shared.touch(object, touch);
+            done.map_err(|m| misuse(operation.lane, format!("{} {m} ({name})", operation.name)))?;
         }
         let by = (operation.warp, operation.pc);
         let mut found = found.into_iter();
