@@ -16,9 +16,9 @@ pub(crate) struct Bundle {
     /// The bundle to write or check; defaults to the manifest's `bundle`, or `kernels.bundle` next to the manifest.
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
-    /// The manifest.
-    #[arg(long, value_name = "PATH", default_value = "kernels.toml")]
-    manifest: PathBuf,
+    /// The manifest; defaults to the kernels.toml of this folder or of the next one above.
+    #[arg(long, value_name = "PATH")]
+    manifest: Option<PathBuf>,
     #[command(flatten)]
     packages: Selection,
     /// Writes one file instead of a folder.
@@ -46,7 +46,8 @@ pub(crate) fn run(command: &Bundle, output: &Output) -> Result<()> {
         ));
     }
     let Some(packages) = command.packages.packages()? else {
-        return bundle(command, &command.manifest, None);
+        let manifest = packages::manifest(command.manifest.as_deref())?;
+        return bundle(command, &manifest, None);
     };
     if command.out.is_some() {
         return Err(usage(
@@ -61,7 +62,7 @@ pub(crate) fn run(command: &Bundle, output: &Output) -> Result<()> {
 
 /// Makes or checks the bundle of one manifest. `inherited` is the license where Cargo has told it.
 fn bundle(command: &Bundle, manifest: &Path, inherited: Option<&str>) -> Result<()> {
-    let license = || inherited.map_or_else(license, str::to_string);
+    let license = || inherited.map_or_else(|| license(manifest), str::to_string);
     let action = match (command.locked, command.verify) {
         (true, _) => BundleAction::Locked,
         (_, true) => BundleAction::Verify,
@@ -151,9 +152,11 @@ fn sizes(report: &BundleReport) -> String {
     )
 }
 
-/// The license in this package's Cargo.toml.
-fn license() -> String {
-    let text = std::fs::read_to_string("Cargo.toml").unwrap_or_default();
+/// The license in the Cargo.toml of a manifest's package.
+fn license(manifest: &Path) -> String {
+    let cargo = package(manifest).map(|folder| folder.join("Cargo.toml"));
+    let text = cargo.and_then(|cargo| std::fs::read_to_string(cargo).ok());
+    let text = text.unwrap_or_default();
     let found = text
         .lines()
         .map(str::trim)

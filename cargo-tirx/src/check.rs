@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use tirx_build::compile::{compile, cuda_source};
+use tirx_build::compile::judge;
 use tirx_core::diagnostic::{Level, Message};
 
 use crate::failure::{Failure, Result, usage};
-use crate::input::{self, Input, is_lowered};
+use crate::input::{self, Input};
 use crate::output::{self, Output};
 use crate::packages::{self, Package, Selection};
 
@@ -17,14 +17,9 @@ pub(crate) struct Check {
     file: Option<PathBuf>,
     #[command(flatten)]
     options: input::Options,
-    /// The manifest to check.
-    #[arg(
-        long,
-        value_name = "FILE",
-        default_value = "kernels.toml",
-        conflicts_with = "file"
-    )]
-    manifest: PathBuf,
+    /// The manifest to check; defaults to the kernels.toml of this folder or of the next one above.
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    manifest: Option<PathBuf>,
     #[command(flatten)]
     packages: Selection,
     /// Checks again whenever a kernel file or a manifest beside it changes.
@@ -40,17 +35,23 @@ pub(crate) fn run(command: &Check, output: &Output) -> Result<()> {
         ));
     }
     let packages = packages.as_deref();
+    let what = match (&command.file, packages) {
+        (Some(file), _) => What::File(file),
+        (None, Some(packages)) => What::Packages(packages),
+        (None, None) => What::Manifest(packages::manifest(command.manifest.as_deref())?),
+    };
     if !command.watch {
-        return check_once(command, packages, output);
+        return check_once(command, &what, output);
     }
-    let places: Vec<&PathBuf> = match packages {
-        Some(packages) => packages.iter().map(|package| &package.manifest).collect(),
-        None => vec![command.file.as_ref().unwrap_or(&command.manifest)],
+    let places: Vec<&PathBuf> = match &what {
+        What::File(file) => vec![file],
+        What::Packages(packages) => packages.iter().map(|package| &package.manifest).collect(),
+        What::Manifest(manifest) => vec![manifest],
     };
     let state = || -> Vec<_> { places.iter().map(|place| changed(folder(place), 0)).collect() };
     loop {
         let before = state();
-        match check_once(command, packages, output) {
+        match check_once(command, &what, output) {
             Ok(()) => places
                 .iter()
                 .for_each(|place| output::say(&format!("`{}` is well\n", place.display()))),
@@ -63,6 +64,13 @@ pub(crate) fn run(command: &Check, output: &Output) -> Result<()> {
     }
 }
 
+/// What is checked.
+enum What<'a> {
+    File(&'a PathBuf),
+    Packages(&'a [Package]),
+    Manifest(PathBuf),
+}
+
 /// The folder of a file.
 fn folder(file: &Path) -> &Path {
     match file.parent() {
@@ -71,16 +79,16 @@ fn folder(file: &Path) -> &Path {
     }
 }
 
-fn check_once(command: &Check, packages: Option<&[Package]>, output: &Output) -> Result<()> {
+fn check_once(command: &Check, what: &What<'_>, output: &Output) -> Result<()> {
     let manifest = |path: &Path| crate::dependencies::builder(path).check();
-    match (&command.file, packages) {
-        (Some(file), _) => check(&command.options.of(file), output),
-        (None, Some(packages)) => packages::each(packages, output, |package| {
+    match what {
+        What::File(file) => check(&command.options.of(file), output),
+        What::Packages(packages) => packages::each(packages, output, |package| {
             output.show(&package.prefixed(manifest(&package.manifest)?));
             Ok(())
         }),
-        (None, None) => {
-            output.show(&manifest(&command.manifest)?);
+        What::Manifest(path) => {
+            output.show(&manifest(path)?);
             Ok(())
         }
     }
@@ -154,11 +162,9 @@ fn check(input: &Input, output: &Output) -> Result<()> {
                 input.build_all(&loaded, entry)?
             };
             for built in modules {
-                if is_lowered(&built.module) {
-                    cuda_source(&built.module)?;
-                } else {
-                    output.show(&compile(built.module, &settings)?.warnings);
-                }
+                let judged = judge(built.module, &settings, input.arch())?;
+                output.show(&judged.warnings);
+                output.show(&judged.untyped);
             }
             Ok(())
         };

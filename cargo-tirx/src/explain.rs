@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use tirx_core::judge::architecture_of;
 use tirx_services::tiles::{Explained, Variant, explained as explained_calls};
 
 use crate::failure::{Result, usage, user};
@@ -43,6 +44,9 @@ fn explained(input: &Input) -> Result<String> {
         Some(_) => vec![input.pick(&loaded)?],
         None => loaded.file().entries().to_vec(),
     };
+    if let Some(arch) = input.arch() {
+        crate::input::architecture(arch)?;
+    }
     let mut out = String::new();
     let mut calls = 0;
     for entry in &entries {
@@ -52,7 +56,8 @@ fn explained(input: &Input) -> Result<String> {
             Err(error) if entries.len() == 1 => return Err(error),
             Err(_) => continue,
         };
-        for call in explained_calls(&module, &input.options.arch) {
+        let arch = input.arch().unwrap_or_else(|| architecture_of(&module));
+        for call in explained_calls(&module, arch) {
             calls += 1;
             if line.is_some_and(|line| call.line != Some(line)) {
                 continue;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tirx_build::compile::{FileImports, Loaded, Settings, run_passes};
+use tirx_build::compile::{FileImports, Judged, Loaded, Settings, judge, run_passes};
 use tirx_build::target::Architecture;
-use tirx_core::codegen::host;
 use tirx_core::diagnostic::{Diagnostic, Message};
 use tirx_core::ir::IRModule;
+use tirx_core::judge::{ARCHITECTURES, is_lowered};
 use tirx_core::script::{Built, ConstValue, Entry, Release};
 use tirx_core::source::Span;
 use tirx_core::transform::Step;
@@ -42,9 +42,9 @@ pub(crate) struct Options {
     /// Sets a compile-time parameter to a Python literal or a word; `None` omits a T.Optional parameter.
     #[arg(short = 'D', value_name = "NAME=VALUE")]
     pub(crate) define: Vec<String>,
-    /// The GPU architecture.
-    #[arg(long, value_name = "ARCH", default_value = "sm_90a")]
-    pub(crate) arch: String,
+    /// The GPU architecture; without it sm_90a, or the first one that has what the kernel uses.
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Option<String>,
     /// Turns vectorized loops into serial ones.
     #[arg(long)]
     pub(crate) disable_vectorize: bool,
@@ -175,16 +175,23 @@ impl Input {
         Ok(values)
     }
 
-    /// How to lower.
+    /// How to lower; the architecture is the one that is named, or the first that is tried.
     pub(crate) fn settings(&self) -> Result<Settings> {
-        architecture(&self.options.arch)?;
-        let mut settings = Settings::new(self.options.arch.as_str());
+        if let Some(arch) = self.arch() {
+            architecture(arch)?;
+        }
+        let mut settings = Settings::new(self.arch().unwrap_or(ARCHITECTURES[0]));
         settings.options.disable_vectorize = self.options.disable_vectorize;
         settings.options.disable_cse = self.options.disable_cse;
         settings.dump = std::env::var_os("TIRX_DUMP")
             .filter(|dir| !dir.is_empty())
             .map(PathBuf::from);
         Ok(settings)
+    }
+
+    /// The architecture of `--arch`.
+    pub(crate) fn arch(&self) -> Option<&str> {
+        self.options.arch.as_deref()
     }
 
     /// Lowers a module. One that is lowered already (printed IR with device functions) is unchanged.
@@ -201,12 +208,14 @@ impl Input {
         Ok(run_passes(module, settings, timer, on_pass)?)
     }
 
-    /// The lowered module of the entry.
-    pub(crate) fn lowered(&self) -> Result<IRModule> {
+    /// The kernel of the entry, if it can be built. The lints of its file are among the warnings.
+    pub(crate) fn judged(&self) -> Result<Judged> {
         let settings = self.settings()?;
         let loaded = self.load()?;
         let module = self.build(&loaded, &self.pick(&loaded)?)?;
-        self.lower(module, &settings, None, &mut |_| {})
+        let mut judged = judge(module, &settings, self.arch())?;
+        judged.warnings.splice(0..0, loaded.warnings());
+        Ok(judged)
     }
 }
 
@@ -220,11 +229,6 @@ pub(crate) fn architecture(name: &str) -> Result<Architecture> {
             };
             usage(format_args!("{}{help}", unknown.message))
         })
-}
-
-/// Whether a module is lowered already: printed IR with device functions.
-pub(crate) fn is_lowered(module: &IRModule) -> bool {
-    !host::device_functions(module).is_empty()
 }
 
 /// An error in the use of an entry, with a note at its definition.

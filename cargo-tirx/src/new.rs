@@ -1,5 +1,7 @@
 //! `cargo tirx new`: a crate with a kernel that runs.
 
+mod workspace;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +12,8 @@ use crate::output::{Output, say};
 pub(crate) struct New {
     /// The folder to create; its last part becomes the crate's name.
     path: PathBuf,
-    /// The tirx checkout to depend on; defaults to the one this command was built from, if it still exists.
+    /// The tirx checkout to depend on. An installed command depends on published versions without it, one that runs from its checkout
+    /// on that checkout.
     #[arg(long, value_name = "PATH")]
     tirx: Option<PathBuf>,
 }
@@ -65,11 +68,9 @@ pub(crate) fn run(command: &New, _: &Output) -> Result<()> {
         Some(path) => {
             Some(fs::canonicalize(path).map_err(|e| user(format_args!("`{}`: {e}", path.display())))?)
         }
-        None => Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .filter(|path| path.join("tirx-rt/Cargo.toml").is_file())
-            .map(Path::to_path_buf),
+        None => own_checkout(),
     };
+    let workspace = workspace::around(folder)?;
     let source = |package: &str| match &checkout {
         Some(path) => format!("path = {:?}", path.join(package).to_string_lossy()),
         None => format!("version = {:?}", env!("CARGO_PKG_VERSION")),
@@ -79,20 +80,42 @@ pub(crate) fn run(command: &New, _: &Output) -> Result<()> {
         source("tirx-rt")
     );
     let build = format!("{{ {}, default-features = false }}", source("tirx-build"));
-    let manifest = include_str!("../template/Cargo.toml.txt")
+    let template = include_str!("../template/Cargo.toml.txt");
+    // A member's profiles are those of its workspace.
+    let template = match &workspace {
+        Some(_) => template.split("\n# Optimized").next().unwrap_or(template),
+        None => template,
+    };
+    let manifest = template
         .replace("@name@", name)
         .replace("@tirx-rt@", &run_time)
         .replace("@tirx-build@", &build);
-    let all = FILES.iter().map(|(file, text)| (*file, (*text).to_string()));
+    // A member shares the folder `target` of its workspace.
+    let files = FILES
+        .iter()
+        .filter(|(file, _)| workspace.is_none() || *file != ".gitignore");
+    let all = files.map(|(file, text)| (*file, (*text).to_string()));
     for (file, text) in all.chain([("Cargo.toml", manifest)]) {
         let path = folder.join(file);
         let written =
             fs::create_dir_all(path.parent().unwrap_or(folder)).and_then(|()| fs::write(&path, text));
         written.map_err(|e| user(format_args!("cannot write `{}`: {e}", path.display())))?;
     }
+    if let Some(workspace) = &workspace {
+        workspace.join(folder)?;
+    }
     say(&format!(
         "created `{name}`: `cd {}` and `cargo run`; the kernel is kernels/vector.py\n",
         folder.display()
     ));
     Ok(())
+}
+
+/// The checkout that this command was built in and runs from.
+fn own_checkout() -> Option<PathBuf> {
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
+    let real = |path: &Path| fs::canonicalize(path).ok();
+    let runs_from_it = real(&std::env::current_exe().ok()?)?.starts_with(real(checkout)?);
+    let is_there = checkout.join("tirx-rt/Cargo.toml").is_file();
+    (runs_from_it && is_there).then(|| checkout.to_path_buf())
 }

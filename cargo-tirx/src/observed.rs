@@ -1,7 +1,10 @@
 //! What `cargo tirx sim` prints of what the simulator observed: counts by line, values at a line.
 
+use std::collections::BTreeSet;
+
+use tirx_core::source::SourceMap;
 use tirx_services::counters::{barriers, merged};
-use tirx_sim::{Counts, KINDS, LineCounts, Named, Snapshot};
+use tirx_sim::{Counts, FaultLocation, KINDS, LineCounts, Named, Snapshot};
 
 use crate::failure::{Result, choice, user};
 use crate::table::Table;
@@ -51,10 +54,7 @@ pub(crate) fn table(lines: &[LineCounts]) -> String {
     };
     for line in &merged {
         let (place, text) = match &line.location {
-            Some(location) => (
-                format!("{}:{}", location.file, location.line),
-                location.text.trim().to_string(),
-            ),
+            Some(location) => (place_of(location), location.text.trim().to_string()),
             None => ("(none)".to_string(), String::new()),
         };
         row(place, &line.counts, text);
@@ -70,6 +70,18 @@ pub(crate) fn table(lines: &[LineCounts]) -> String {
         table.text(),
         kinds.join(", ")
     )
+}
+
+/// `k.py:7`, and of a line of an inline function the calls around it: `k.py:7 from 19`.
+fn place_of(location: &FaultLocation) -> String {
+    let mut text = format!("{}:{}", location.file, location.line);
+    for call in location.calls() {
+        text += &match call.file == location.file {
+            true => format!(" from {}", call.line),
+            false => format!(" from {}:{}", call.file, call.line),
+        };
+    }
+    text
 }
 
 /// Lanes as ranges: `0-3, 8`.
@@ -113,8 +125,80 @@ fn values(named: &Named) -> String {
     }
 }
 
-/// The values wherever the line was reached; those of the names that are watched, or all.
-pub(crate) fn stops(line: u32, snapshots: &[Snapshot], watched: &[String]) -> Result<String> {
+/// The names of kernel files: their identifiers, and `ring.stage` as `ring_stage`, which is what a member of an object is called in
+/// the IR. Comments are left out.
+pub(crate) fn written_names(sources: &SourceMap) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let is_of_name = |c: char| c.is_alphanumeric() || c == '_';
+    for file in sources.files() {
+        for line in file.text.lines() {
+            let code = line.split('#').next().unwrap_or_default();
+            for path in code.split(|c: char| !is_of_name(c) && c != '.') {
+                let parts: Vec<&str> = path.split('.').filter(|part| !part.is_empty()).collect();
+                // A method of the language is no name of the kernel.
+                let of_language = matches!(parts.first(), Some(&("T" | "Tx" | "I")));
+                names.extend(
+                    parts
+                        .iter()
+                        .take(if of_language { 1 } else { parts.len() })
+                        .map(ToString::to_string),
+                );
+                for end in 2..=parts.len() {
+                    names.insert(parts[..end].join("_"));
+                }
+            }
+        }
+    }
+    names
+}
+
+/// Elements of an array that are shown where it is not watched.
+const FIRST_ELEMENTS: usize = 8;
+
+/// The values of a snapshot for a reader who asks for none in particular: those of names that the kernel has, arrays in one line.
+fn overview(values: &[Named], own: &BTreeSet<String>) -> String {
+    let base = |named: &Named| named.name.split('[').next().unwrap_or_default().to_string();
+    let mut text = String::new();
+    let mut rest = values;
+    while let Some(first) = rest.first() {
+        let name = base(first);
+        let count = rest.iter().take_while(|named| base(named) == name).count();
+        let (group, behind) = rest.split_at(count);
+        rest = behind;
+        if !own.contains(&name) {
+            continue;
+        }
+        let same = |named: &&Named| named.lanes.windows(2).all(|pair| pair[0].1 == pair[1].1);
+        text += &match group {
+            [one] if one.name == name => format!("    {name} = {}\n", self::values(one)),
+            group => {
+                let shown: Vec<String> = group
+                    .iter()
+                    .take_while(same)
+                    .take(FIRST_ELEMENTS)
+                    .map(self::values)
+                    .collect();
+                match shown.len() {
+                    0 => format!("    {name}: {count} elements in each lane, `--watch {name}` shows them\n"),
+                    all if all == count => format!("    {name} = {}\n", shown.join(" ")),
+                    _ => format!(
+                        "    {name} = {} … (`--watch {name}` shows more)\n",
+                        shown.join(" ")
+                    ),
+                }
+            }
+        };
+    }
+    text
+}
+
+/// The values wherever the line was reached: those of the names that are watched, or of the kernel's `own` names.
+pub(crate) fn stops(
+    line: u32,
+    snapshots: &[Snapshot],
+    watched: &[String],
+    own: &BTreeSet<String>,
+) -> Result<String> {
     if snapshots.is_empty() {
         return Err(user(format_args!(
             "none of the chosen threads has run an instruction of line {line}\n  = help: a declaration has no instructions of its own: \
@@ -129,16 +213,17 @@ pub(crate) fn stops(line: u32, snapshots: &[Snapshot], watched: &[String]) -> Re
         let [x, y, z] = snapshot.block;
         let lanes: Vec<u32> = (0..32).filter(|lane| snapshot.mask >> lane & 1 != 0).collect();
         let place = snapshot.location.as_ref();
-        let place = place.map_or(String::new(), |l| {
-            format!("{}:{}: {}", l.file, l.line, l.text.trim())
-        });
+        let place = place.map_or(String::new(), |l| format!("{}: {}", place_of(l), l.text.trim()));
         text += &format!(
             "{place}\n  block ({x}, {y}, {z}), warp {}, lanes {}\n",
             snapshot.warp,
             ranges(&lanes)
         );
+        if watched.is_empty() {
+            text += &overview(&snapshot.values, own);
+        }
         for named in &snapshot.values {
-            if watched.is_empty() || watched.iter().any(|wanted| matches(named, wanted)) {
+            if watched.iter().any(|wanted| matches(named, wanted)) {
                 text += &format!("    {} = {}\n", named.name, values(named));
             }
         }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Deserialize;
-use tirx_core::diagnostic::Message;
+use tirx_core::diagnostic::{Level, Message};
 
-use crate::failure::{Failure, Result, choice, usage, user};
+use crate::failure::{Failure, Result, choice, message, usage, user};
 use crate::output::Output;
 
 /// The name of a package's manifest of kernels, beside its `Cargo.toml`.
@@ -47,10 +47,49 @@ impl Package {
     }
 }
 
+/// The manifest that a command is for: the one that is given, or the kernels.toml of this folder or of the next one above that has one.
+pub(crate) fn manifest(given: Option<&Path>) -> Result<PathBuf> {
+    if let Some(given) = given {
+        return Ok(given.to_path_buf());
+    }
+    let here = std::env::current_dir()
+        .map_err(|error| user(format_args!("the current folder cannot be read: {error}")))?;
+    let mut above = PathBuf::new();
+    for folder in here.ancestors() {
+        if folder.join(KERNELS).is_file() {
+            return Ok(above.join(KERNELS));
+        }
+        above.push("..");
+    }
+    let error = message(&format!(
+        "there is no {KERNELS} in `{}` or a folder above it",
+        here.display()
+    ));
+    let packages = members().map(|(_, all)| all).unwrap_or_default();
+    let with: Vec<&str> = packages
+        .iter()
+        .filter(|package| package.manifest.is_file())
+        .map(|package| package.name.as_str())
+        .collect();
+    let help = match with.as_slice() {
+        [] => "name it with --manifest; `cargo tirx new NAME` makes a package with kernels".to_string(),
+        with => format!(
+            "`--workspace` selects the packages of the workspace with kernels: {}; `-p NAME` selects one",
+            with.join(", ")
+        ),
+    };
+    Err(Failure::User(vec![error.child(Level::Help, help)]))
+}
+
 impl Selection {
+    /// Whether the command line names packages.
+    pub(crate) fn is_given(&self) -> bool {
+        self.workspace || !self.packages.is_empty()
+    }
+
     /// The packages asked for, in the order of their names; `None` where the command line names none.
     pub(crate) fn packages(&self) -> Result<Option<Vec<Package>>> {
-        if !self.workspace && self.packages.is_empty() {
+        if !self.is_given() {
             return Ok(None);
         }
         let (root, all) = members()?;

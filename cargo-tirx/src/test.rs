@@ -3,17 +3,15 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use tirx_build::compile::{Loaded, Settings, run_passes};
+use tirx_build::compile::{Loaded, Settings, judge};
 use tirx_build::manifest::{Manifest, Text};
 use tirx_core::diagnostic::{Level, Message};
 use tirx_expect::{Run, expressions};
 
-use crate::failure::{Failure, Result, message, user};
+use crate::failure::{Failure, Result, message, usage, user};
 use crate::input::imports;
-use crate::output::{Output, out};
-
-/// The GPU that kernels are lowered for unless something else is asked for.
-const DEFAULT_ARCH: &str = "sm_90a";
+use crate::output::{Output, counted, out};
+use crate::packages::{self, Selection};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Test {
@@ -40,12 +38,24 @@ pub(crate) struct Test {
         conflicts_with = "schedules"
     )]
     all_schedules: Option<u64>,
-    /// The manifest whose files are tested.
-    #[arg(long, value_name = "FILE", default_value = "kernels.toml")]
-    manifest: PathBuf,
-    /// The GPU architecture that kernels are lowered for.
-    #[arg(long, value_name = "ARCH", default_value = DEFAULT_ARCH)]
-    arch: String,
+    /// The manifest whose files are tested; defaults to the kernels.toml of this folder or of the next one above.
+    #[arg(long, value_name = "FILE", conflicts_with = "files")]
+    manifest: Option<PathBuf>,
+    #[command(flatten)]
+    packages: Selection,
+    /// The GPU architecture that kernels are lowered for; without it sm_90a, or the first one that has what the kernel uses.
+    #[arg(long, value_name = "ARCH")]
+    arch: Option<String>,
+    /// Fails if the compiler warns of a kernel that is tested.
+    #[arg(long, value_name = "WHAT", value_enum)]
+    deny: Vec<Denied>,
+}
+
+/// What --deny may name.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Denied {
+    /// Warnings of the compiler.
+    Warnings,
 }
 
 /// The outcomes so far.
@@ -54,14 +64,30 @@ struct Tally {
     passed: usize,
     failed: usize,
     filtered: usize,
+    /// The compiler's warnings, each once.
+    warnings: Vec<Message>,
+}
+
+impl Tally {
+    /// Shows warnings that were not shown before.
+    fn warn(&mut self, warnings: Vec<Message>, output: &Output) {
+        for warning in warnings {
+            if !self.warnings.contains(&warning) {
+                output.show(std::slice::from_ref(&warning));
+                self.warnings.push(warning);
+            }
+        }
+    }
 }
 
 pub(crate) fn run(command: &Test, output: &Output) -> Result<()> {
-    crate::input::architecture(&command.arch)?;
+    if let Some(arch) = &command.arch {
+        crate::input::architecture(arch)?;
+    }
     let mut tally = Tally::default();
     let files = files(command)?;
     for file in &files {
-        if let Err(failure) = test_file(command, file, &mut tally) {
+        if let Err(failure) = test_file(command, file, &mut tally, output) {
             let Failure::User(messages) = failure else {
                 return Err(failure);
             };
@@ -73,6 +99,7 @@ pub(crate) fn run(command: &Test, output: &Output) -> Result<()> {
         passed,
         failed,
         filtered,
+        warnings,
     } = tally;
     if passed + failed == 0 {
         let none = match filtered {
@@ -84,7 +111,12 @@ pub(crate) fn run(command: &Test, output: &Output) -> Result<()> {
     }
     let summary = format!("{passed} passed, {failed} failed\n");
     out(&summary)?;
+    let warned = warnings.len();
     match failed {
+        0 if warned > 0 && command.deny.contains(&Denied::Warnings) => Err(user(format_args!(
+            "{}, denied by `--deny warnings`",
+            counted(warned, "warning")
+        ))),
         0 => Ok(()),
         1 => Err(user("a run is not as its file describes it")),
         _ => Err(user(format_args!(
@@ -96,6 +128,11 @@ pub(crate) fn run(command: &Test, output: &Output) -> Result<()> {
 /// The files to test, in order, each once.
 fn files(command: &Test) -> Result<Vec<PathBuf>> {
     if !command.files.is_empty() {
+        if command.packages.is_given() {
+            return Err(usage(
+                "`--workspace` and `-p` test the files of manifests\n  = help: leave the files out",
+            ));
+        }
         let mut files = Vec::new();
         for place in &command.files {
             match place.is_dir() {
@@ -105,14 +142,28 @@ fn files(command: &Test) -> Result<Vec<PathBuf>> {
         }
         return Ok(files);
     }
-    let text = std::fs::read_to_string(&command.manifest).map_err(|error| {
-        let message = message(&format!("cannot read `{}`: {error}", command.manifest.display()));
+    let mut files = Vec::new();
+    match command.packages.packages()? {
+        Some(packages) => {
+            for package in packages {
+                files.extend(of_manifest(&package.manifest)?);
+            }
+        }
+        None => files.extend(of_manifest(&packages::manifest(command.manifest.as_deref())?)?),
+    }
+    Ok(files)
+}
+
+/// The kernel files of a manifest.
+fn of_manifest(path: &Path) -> Result<Vec<PathBuf>> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let message = message(&format!("cannot read `{}`: {error}", path.display()));
         Failure::User(vec![
             message.child(Level::Help, "name kernel files, or the manifest with --manifest"),
         ])
     })?;
-    let manifest = Manifest::parse(&command.manifest.to_string_lossy(), &text)?;
-    let folder = command.manifest.parent().unwrap_or(Path::new(""));
+    let manifest = Manifest::parse(&path.to_string_lossy(), &text)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
     let sources = manifest.kernels.iter().filter_map(|kernel| match &kernel.text {
         Text::File(file) => Some(folder.join(file)),
         _ => None,
@@ -143,7 +194,7 @@ fn below(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn test_file(command: &Test, file: &Path, tally: &mut Tally) -> Result<()> {
+fn test_file(command: &Test, file: &Path, tally: &mut Tally, output: &Output) -> Result<()> {
     let text = tirx_build::source::read(file)
         .map_err(|error| user(format_args!("cannot read `{}`: {error}", file.display())))?;
     let shown = file.to_string_lossy().into_owned();
@@ -161,7 +212,11 @@ fn test_file(command: &Test, file: &Path, tally: &mut Tally) -> Result<()> {
             continue;
         }
         let name = format!("{shown}:{} {}", described.line, described.kernel);
-        match test(command, &shown, &loaded, described) {
+        let mut warnings = Vec::new();
+        let result = test(command, &shown, &loaded, described, &mut warnings);
+        warnings.extend(loaded.warnings());
+        tally.warn(warnings, output);
+        match result {
             Ok(said) => {
                 tally.passed += 1;
                 out(&format!("ok      {name}{said}\n"))?;
@@ -182,6 +237,7 @@ fn test(
     shown: &str,
     loaded: &Loaded,
     described: &Run,
+    warnings: &mut Vec<Message>,
 ) -> std::result::Result<String, String> {
     if let Some(entry) = loaded.file().entry(&described.kernel) {
         let required = entry.constexprs.iter().filter(|p| p.required);
@@ -196,26 +252,40 @@ fn test(
         }
     }
     let mut said = String::new();
-    for arch in described.archs(&command.arch) {
-        said = on(command, shown, loaded, described, arch)?;
+    if described.archs.is_empty() {
+        return on(
+            command,
+            shown,
+            loaded,
+            described,
+            command.arch.as_deref(),
+            warnings,
+        );
+    }
+    for arch in &described.archs {
+        said = on(command, shown, loaded, described, Some(arch), warnings)?;
     }
     Ok(said)
 }
 
-/// The same as one GPU.
+/// The same as one GPU; the one that the kernel needs, if none is named.
 fn on(
     command: &Test,
     shown: &str,
     loaded: &Loaded,
     described: &Run,
-    arch: &str,
+    arch: Option<&str>,
+    warnings: &mut Vec<Message>,
 ) -> std::result::Result<String, String> {
     let text = |error: tirx_build::Error| error.to_string();
     let module = loaded
         .build(Some(&described.kernel), &described.values)
         .map_err(text)?;
-    let settings = Settings::new(arch);
-    let lowered = run_passes(module, &settings, None, &mut |_| {}).map_err(text)?;
+    let settings = Settings::new(arch.unwrap_or_default());
+    let judged = judge(module, &settings, arch).map_err(text)?;
+    warnings.extend(judged.warnings);
+    let lowered = judged.lowered;
+    let described = described.bound_to(&judged.authored)?;
     if let Some(most) = command.all_schedules {
         let explored = described.explore(&lowered, most)?;
         let orders = match explored.runs {
@@ -231,10 +301,8 @@ fn on(
     let result = described.simulate_by(&lowered, command.seed, command.schedules);
     result.map(|()| String::new()).map_err(|failed| {
         let seed = failed.schedule;
-        let arch = match command.arch == DEFAULT_ARCH {
-            true => String::new(),
-            false => format!(" --arch {}", command.arch),
-        };
+        let arch = command.arch.as_ref();
+        let arch = arch.map_or(String::new(), |arch| format!(" --arch {arch}"));
         let again = format!(
             "cargo tirx test {shown} --filter {}{arch} --seed {seed}",
             described.kernel

@@ -3,9 +3,10 @@
 use std::mem::ManuallyDrop;
 use std::time::Instant;
 
-use tirx_build::compile::cuda_source;
+use tirx_build::compile::judge;
 use tirx_core::codegen::host as host_ir;
 use tirx_core::ir::on_one_stack;
+use tirx_core::judge::architecture_of;
 use tirx_core::script::print;
 use tirx_core::transform::pass_names;
 
@@ -17,7 +18,7 @@ use crate::output::{self, Output, out};
 pub(crate) struct Lower {
     #[command(flatten)]
     input: Input,
-    /// The last pass to run; `parse` prints the kernel as written.
+    /// The last pass to run; `parse` prints the kernel as written. Without it, a kernel that cannot be built is an error behind its IR.
     #[arg(long, value_name = "PASS")]
     stop_after: Option<String>,
     /// A table of the time that each pass took, on stderr.
@@ -45,6 +46,14 @@ pub(crate) fn lower(command: &Lower, _: &Output) -> Result<()> {
     if parse_only {
         return out(&print(&module));
     }
+    if input.arch().is_none() {
+        settings.arch = architecture_of(&module).to_string();
+    }
+    // The IR of a kernel that cannot be built is printed all the same.
+    let judged = match command.stop_after {
+        None => judge(module.clone(), &input.settings()?.without_dump(), input.arch()).map(|_| ()),
+        Some(_) => Ok(()),
+    };
     let start = Instant::now();
     let clock = move || start.elapsed().as_nanos() as u64;
     let mut times: Vec<(&str, u64)> = Vec::new();
@@ -61,12 +70,14 @@ pub(crate) fn lower(command: &Lower, _: &Output) -> Result<()> {
             ));
         }
     }
-    out(&print(&lowered))
+    out(&print(&lowered))?;
+    Ok(judged?)
 }
 
 pub(crate) fn cuda(input: &Input, _: &Output) -> Result<()> {
     // The process ends with this text; taking the module apart before would be for nothing.
-    let source = on_one_stack(|| -> Result<_> { Ok(cuda_source(&ManuallyDrop::new(input.lowered()?))?) })?;
+    let judged = on_one_stack(|| -> Result<_> { Ok(ManuallyDrop::new(input.judged()?)) })?;
+    let source = &judged.cuda;
     if source.kernels.is_empty() {
         return Err(user("the module has no device function"));
     }
@@ -74,7 +85,7 @@ pub(crate) fn cuda(input: &Input, _: &Output) -> Result<()> {
 }
 
 pub(crate) fn host(input: &Input, _: &Output) -> Result<()> {
-    let mut lowered = input.lowered()?;
+    let mut lowered = input.judged()?.lowered;
     lowered.functions.retain(|(_, func)| host_ir::is_host(func));
     if lowered.functions.is_empty() {
         return Err(user("the module has no host function"));

@@ -178,7 +178,7 @@ impl Session {
         self.document.name.clone_from(&source.name);
         self.document.text.clone_from(&source.text);
         let wanted = wanted(source);
-        let analysis = editor::analyze(&source.name, &source.text, source, &wanted, &source.arch);
+        let analysis = editor::analyze(&source.name, &source.text, source, &wanted, Some(&source.arch));
         self.document.analyzed(analysis);
         let everywhere = lsp::Range::new(lsp::Position::new(0, 0), lsp::Position::new(u32::MAX, 0));
         let kernels = match Loaded::new(&source.name, &source.text, source) {

@@ -10,6 +10,7 @@ use tirx_core::codegen::rust::Launcher;
 use tirx_core::codegen::{cuda, host, rust};
 use tirx_core::diagnostic::{Diagnostics, Level, Message};
 use tirx_core::ir::{AttrValue, IRModule, PrimFunc, image};
+use tirx_core::judge::{self, Checked, is_lowered, on_first};
 use tirx_core::script::eval::Lint;
 use tirx_core::script::{Built, ConstValue, Imports, KernelFile, ModuleText, Release, print};
 use tirx_core::source::SourceMap;
@@ -264,6 +265,12 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The same, without writing the IR of passes.
+    #[must_use]
+    pub fn without_dump(self) -> Settings {
+        Settings { dump: None, ..self }
+    }
+
     /// All passes for an architecture.
     pub fn new(arch: impl Into<String>) -> Settings {
         Settings {
@@ -415,6 +422,67 @@ pub fn compile(module: IRModule, settings: &Settings) -> Result<Compiled, Error>
     compile_and_note(module, settings, &mut Notes::default())
 }
 
+/// A kernel that every command accepts.
+#[derive(Debug)]
+pub struct Judged {
+    /// The function as written, specialized.
+    pub authored: PrimFunc,
+    /// The lowered module, including the host function.
+    pub lowered: IRModule,
+    /// The CUDA text and its properties.
+    pub cuda: CudaSource,
+    /// Warnings.
+    pub warnings: Vec<Message>,
+    /// Warnings of parameters that Rust has no type for: the simulator runs the kernel, but a build script makes no launcher for it.
+    pub untyped: Vec<Message>,
+}
+
+/// Whether a kernel can be built, for the commands that print, check and simulate it, the language server, tests and tools. It is
+/// compiled as a build script compiles it ([`compile`]), except for a launcher in Rust, for the GPU that is `named`, or else for the first that it compiles for
+/// ([`tirx_core::judge`]); `arch` of the settings is not used. A module that is lowered already (printed IR with device functions) is checked.
+///
+/// # Errors
+/// What is wrong with the kernel; on all GPUs, if none is named.
+pub fn judge(module: IRModule, settings: &Settings, named: Option<&str>) -> Result<Judged, Error> {
+    if is_lowered(&module) {
+        if let Some(arch) = named {
+            cuda::unsupported(&module, arch).map_err(|d| render(&d, &module))?;
+        }
+        return Ok(Judged {
+            authored: authored(&module)?.clone(),
+            cuda: cuda_source(&module)?,
+            lowered: module,
+            warnings: Vec::new(),
+            untyped: Vec::new(),
+        });
+    }
+    on_first(module, named, |module, arch| {
+        let settings = Settings {
+            arch: arch.to_string(),
+            ..settings.clone()
+        };
+        let mut notes = Notes::default();
+        let (authored, lowered, checked) = checked(module, &settings, &mut notes)?;
+        let untyped = checked.untyped.as_ref();
+        Ok(Judged {
+            untyped: untyped.map_or(Vec::new(), |d| untyped_warnings(d, &lowered.sources)),
+            warnings: notes.warnings,
+            cuda: checked.cuda,
+            authored,
+            lowered,
+        })
+    })
+}
+
+/// Warnings of parameters that Rust has no type for.
+fn untyped_warnings(errors: &Diagnostics, sources: &SourceMap) -> Vec<Message> {
+    let warning = |message: Message| Message {
+        level: Level::Warning,
+        ..message.child(Level::Note, "a build script makes no launcher for it, and fails")
+    };
+    errors.messages(sources).into_iter().map(warning).collect()
+}
+
 /// The outputs for architectures that share them.
 #[derive(Debug)]
 pub struct Shared {
@@ -485,21 +553,7 @@ impl Compiled {
 }
 
 fn compile_and_note(module: IRModule, settings: &Settings, notes: &mut Notes) -> Result<Compiled, Error> {
-    let authored = authored(&module)?.clone();
-    let mut lowered = run_and_note(module, settings, None, &mut |_| {}, notes)?;
-    if let Some(registers) = settings.max_registers {
-        for (_, func) in &mut lowered.functions {
-            limit_registers(func, registers.into());
-        }
-    }
-    for arch in &settings.also {
-        cuda::unsupported(&lowered, arch).map_err(|d| render(&d, &lowered))?;
-    }
-    let cuda = cuda_source(&lowered)?;
-    if let Some(folder) = &settings.dump {
-        let path = folder.join("kernel.cu");
-        fs::write(&path, &cuda.text).map_err(|e| Error::io("write", &path, &e))?;
-    }
+    let (authored, lowered, Checked { cuda, .. }) = checked(module, settings, notes)?;
     let launcher = rust::launcher(&authored, &lowered).map_err(|d| render(&d, &lowered))?;
     Ok(Compiled {
         ir: image::encode(&host::device_module(&lowered)),
@@ -510,6 +564,30 @@ fn compile_and_note(module: IRModule, settings: &Settings, notes: &mut Notes) ->
         lowered,
         warnings: std::mem::take(&mut notes.warnings),
     })
+}
+
+/// A module as written, lowered, and what that becomes.
+fn checked(
+    module: IRModule,
+    settings: &Settings,
+    notes: &mut Notes,
+) -> Result<(PrimFunc, IRModule, Checked), Error> {
+    let authored = authored(&module)?.clone();
+    let mut lowered = run_and_note(module, settings, None, &mut |_| {}, notes)?;
+    if let Some(registers) = settings.max_registers {
+        for (_, func) in &mut lowered.functions {
+            limit_registers(func, registers.into());
+        }
+    }
+    for arch in &settings.also {
+        cuda::unsupported(&lowered, arch).map_err(|d| render(&d, &lowered))?;
+    }
+    let checked = judge::checked(&authored, &lowered).map_err(|d| render(&d, &lowered))?;
+    if let Some(folder) = &settings.dump {
+        let path = folder.join("kernel.cu");
+        fs::write(&path, &checked.cuda.text).map_err(|e| Error::io("write", &path, &e))?;
+    }
+    Ok((authored, lowered, checked))
 }
 
 /// Lets the threads of a kernel have this many registers at most.

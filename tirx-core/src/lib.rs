@@ -3,7 +3,7 @@
 //! The compiler is pure: it reads no files, starts no processes, looks at no clock and needs no GPU.
 //! Callers hand it text ([`source::SourceMap`]) and get text or IR back.
 //!
-//! This crate is the entrance: it re-exports the crates beside it, each of which sees only those below it.
+//! This crate is the entrance: it re-exports the crates beside it, each of which sees only those below it, and judges what they make together.
 //!
 //! | module | crate | role |
 //! |---|---|---|
@@ -15,10 +15,13 @@
 //! | [`layout`] | `tirx-layout`, types in `tirx-ir` | where elements lie: axes, and operations on layouts |
 //! | [`transform`] | `tirx-lower` | the lowering pipeline, one pass per file |
 //! | [`codegen`] | `tirx-codegen` | final IR to CUDA C++ and launcher code |
+//! | [`judge`] | this one | whether a lowered kernel can be built for a GPU |
 //! | [`script`] | `tirx-script` (feature `frontend`), printer in `tirx-ir` | TVMScript text to IR and back |
 
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
+
+pub mod judge;
 
 pub use tirx_arith as arith;
 pub use tirx_ir as ir;

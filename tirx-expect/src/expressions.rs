@@ -13,7 +13,7 @@
 //!
 //! A kernel with compile-time parameters gets their values in parentheses, `# sim: scale(N=64)`; expressions and shapes see
 //! them. The lines stand at the beginning of a line anywhere in the file. A tensor has a dtype, a shape and the expression of
-//! an element, a scalar has its value; arguments are in the kernel's order. `i`, `j`, `k`, `l`, `m`, `n` are an element's
+//! an element, a scalar has its value; arguments have the names of parameters. `i`, `j`, `k`, `l`, `m`, `n` are an element's
 //! coordinates, one more for the lanes of a vector. What follows `->` must be there after the run, to a
 //! relative difference of what follows `+-`; without it the tensor must be as before. Expected values are computed
 //! from what all arguments were before the run. `fault: text` is a part of the message that the run ends with; with
@@ -28,6 +28,7 @@ use tirx_core::diagnostic::Diagnostics;
 use tirx_core::ir::DType;
 use tirx_core::script::{ConstValue, Imports, KernelFile, NoImports};
 use tirx_core::source::SourceMap;
+use tirx_core::suggest;
 
 use crate::runs::{self, Run};
 
@@ -139,6 +140,12 @@ fn evaluate(
     };
     for (number, (run, described)) in runs.iter_mut().zip(described).enumerate() {
         run.line = described.line;
+        let lines = described
+            .lines
+            .iter()
+            .enumerate()
+            .filter(|(_, line)| !is_end(line));
+        run.lines = lines.map(|(at, _)| described.line + 1 + at).collect();
         run.archs = described.archs.iter().map(ToString::to_string).collect();
         for (at, (name, value)) in described.values.iter().enumerate() {
             let constant = format!("__value_{number}_{at}");
@@ -165,10 +172,24 @@ fn told(e: &Diagnostics, sources: &SourceMap, text: &str) -> String {
     };
     let line = text.lines().nth(number - 1).unwrap_or_default();
     let margin = " ".repeat(number.to_string().len());
-    format!(
+    let mut report = format!(
         "error: {message}\n{margin}--> {}:{number}:1\n{margin} |\n{number} | {line}\n",
         location.file
-    )
+    );
+    if let Some(help) = names_of(line) {
+        report += &format!("  = help: {help}\n");
+    }
+    report
+}
+
+/// Which names an expression of a line can use.
+fn names_of(line: &str) -> Option<String> {
+    let (_, kind) = line.split_once('=')?.0.split_once(':')?;
+    let coordinates = &COORDINATES[..extents(kind.trim()).ok()?.len()];
+    Some(format!(
+        "the expression of an element can use {} (where it is), the arguments, and names of the file",
+        coordinates.join(", ")
+    ))
 }
 
 /// The lines of each `# sim: KERNEL`.
@@ -207,6 +228,14 @@ fn describe<'a>(text: &'a str) -> Result<Vec<Described<'a>>, String> {
                 lines: Vec::new(),
             });
             open = true;
+        } else if let Some(word) = mistyped(line)
+            && text.lines().nth(number + 1).is_some_and(is_argument)
+        {
+            let next = text.lines().nth(number + 1).unwrap_or_default();
+            return Err(format!(
+                "line {}: `{word}` over `{next}` describes no run\n  = help: write `# sim: KERNEL`",
+                number + 1
+            ));
         } else if let Some(rest) = line.strip_prefix("#   ").filter(|_| open) {
             runs.last_mut()
                 .into_iter()
@@ -216,6 +245,35 @@ fn describe<'a>(text: &'a str) -> Result<Vec<Described<'a>>, String> {
         }
     }
     Ok(runs)
+}
+
+/// The beginning of a comment that is almost `# sim:`: another word of about these letters, capitals, other spaces, no colon.
+fn mistyped(line: &str) -> Option<&str> {
+    let comment = line.trim_start().strip_prefix('#')?;
+    let word = comment.trim_start();
+    let end = word.find(|c: char| !is_of_name(c)).unwrap_or(word.len());
+    let (word, rest) = word.split_at(end);
+    let is_near = word.eq_ignore_ascii_case("sim") || suggest(word, ["sim"]).is_some();
+    let length = line.len() - rest.len() + usize::from(rest.starts_with(':'));
+    is_near.then(|| &line[..length])
+}
+
+/// Whether a comment gives an argument its values: `#   A: float32[64] = …`.
+fn is_argument(line: &str) -> bool {
+    let head = line.strip_prefix('#').and_then(|line| line.split_once('='));
+    let Some((head, _)) = head else { return false };
+    match head.trim().split_once(':') {
+        Some((name, kind)) => !name.is_empty() && name.chars().all(is_of_name) && extents_like(kind.trim()),
+        None => false,
+    }
+}
+
+/// Whether a text is a dtype with a shape, whose extents may be names.
+fn extents_like(kind: &str) -> bool {
+    let parts = kind.strip_suffix(']').and_then(|kind| kind.split_once('['));
+    parts.is_some_and(|(dtype, shape)| {
+        dtype.trim().parse::<DType>().is_ok() && shape.chars().all(|c| is_of_name(c) || c == ' ')
+    })
 }
 
 fn is_gpu(arch: &str) -> bool {
@@ -259,7 +317,7 @@ fn function(number: usize, run: &Described<'_>) -> Result<String, String> {
     let mut seen: BTreeMap<&str, ()> = BTreeMap::new();
     for (at, line) in run.lines.iter().enumerate() {
         let made_of = format!("{MADE_OF}{}", run.line + 1 + at);
-        if line.starts_with("fault:") || line.starts_with("seeds:") {
+        if is_end(line) {
             ends.push(format!("{line:?}"));
             continue;
         }
@@ -344,6 +402,11 @@ fn extents(kind: &str) -> Result<Vec<i64>, String> {
     Ok(extents)
 }
 
+/// Whether a line says how the run ends, rather than what an argument is.
+fn is_end(line: &str) -> bool {
+    line.starts_with("fault:") || line.starts_with("seeds:")
+}
+
 /// Nested lists with the values of an expression.
 fn elements(expression: &str, extents: &[i64]) -> String {
     let mut text = format!("({expression})");
@@ -375,7 +438,8 @@ mod tests {
         let text = "# sim: k(N=2)\n#   A: int32[N] = i\n#   B: int32[2] = 0 -> A[i + 1]\n#   s = 4\n";
         assert_eq!(
             read("k.py", text).unwrap_err(),
-            "error: index 2 is out of range for length 2\n --> k.py:3:1\n  |\n3 | #   B: int32[2] = 0 -> A[i + 1]\n"
+            "error: index 2 is out of range for length 2\n --> k.py:3:1\n  |\n3 | #   B: int32[2] = 0 -> A[i + 1]\n\
+             \x20 = help: the expression of an element can use i (where it is), the arguments, and names of the file\n"
         );
         for (wrong, line) in [("= 4", "= (4"), ("= i", "= q"), ("= 0 ->", "= 1 / 0 ->")] {
             let text = text.replace("[i + 1]", "[i]").replacen(wrong, line, 1);
@@ -398,7 +462,7 @@ mod tests {
         let runs = read("k.py", text).unwrap();
         let mut expected =
             runs::read("kernel k\nA int32[2x3] 0 1 2 10 11 12\nB int32[2] 0 0 -> 8 28\ns = 4\n").unwrap();
-        expected[0].line = 4;
+        (expected[0].line, expected[0].lines) = (4, vec![5, 6, 7]);
         assert_eq!(format!("{runs:?}"), format!("{expected:?}"));
         // Compile-time values, in expressions and shapes.
         let text = "# sim: k(N=2, MODE=\"a,b\")\n#   A: int32[NxN] = i + N -> 0\n";
@@ -406,6 +470,7 @@ mod tests {
         assert_eq!(runs[0].values.get("MODE"), Some(&ConstValue::Str("a,b".into())));
         let mut expected = runs::read("kernel k\nA int32[2x2] 2 2 3 3 -> 0 0 0 0\n").unwrap();
         (expected[0].line, expected[0].values) = (1, runs[0].values.clone());
+        expected[0].lines = vec![2];
         assert_eq!(format!("{runs:?}"), format!("{expected:?}"));
     }
 
@@ -418,6 +483,33 @@ mod tests {
         let text: String = ["a", "b", "c", "d"].map(large).concat();
         let runs = read("k.py", &text).unwrap();
         assert_eq!(runs.iter().map(|run| run.line).collect::<Vec<_>>(), [1, 4, 7, 10]);
+    }
+
+    #[test]
+    fn a_comment_that_is_almost_a_description_is_an_error() {
+        let lines = "#   A: float32[N] = i\n@T.prim_func\n";
+        for head in [
+            "# sm: k",
+            "# Sim: k",
+            "# sim k",
+            "#sim: k",
+            "# sim : k",
+            " # simm: k",
+        ] {
+            let told = read("k.py", &format!("\n{head}\n{lines}")).unwrap_err();
+            assert!(
+                told.contains("line 2: ") && told.contains("`# sim: KERNEL`"),
+                "{told}"
+            );
+        }
+        // Other comments.
+        for text in [
+            "# dim: k\n#   A = 3\n",
+            "# sum: k\n",
+            "# input:\n#   A: float32[4] = i\n",
+        ] {
+            assert!(read("k.py", text).unwrap().is_empty(), "{text}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! fault: division by zero
 //! ```
 //!
-//! Arguments stand in the kernel's order: a tensor with dtype, shape (`[2x16]`) and elements, a scalar after `=`.
+//! Arguments have the names of the kernel's parameters ([`Run::bound_to`]): a tensor with dtype, shape (`[2x16]`) and elements, a scalar after `=`.
 //! Fewer values than elements are repeated. `0x` gives the bits of an element; two float4 share a byte, the first in the
 //! low half. What follows `->` must be there after
 //! the run, to a relative difference of what follows `+-` (none: the same bits, or both NaN); without it the tensor
@@ -25,15 +25,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tirx_core::ir::{DType, IRModule, Minifloat};
-use tirx_core::ir::{bf16, f16};
+use tirx_core::ir::{DType, IRModule, Minifloat, PrimFunc, bf16, f16};
 use tirx_core::script::ConstValue;
+use tirx_core::suggest;
 use tirx_sim::{Exploration, Explored, LaunchOptions, host};
 
 use crate::machine::{self, Machine, Simulator};
 
 /// One call of a kernel.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Run {
     /// The kernel.
     pub kernel: String,
@@ -45,19 +45,21 @@ pub struct Run {
     pub archs: Vec<String>,
     names: Vec<String>,
     arguments: Vec<Argument>,
+    /// The lines of the kernel file that describe the arguments, from 1; empty where they are not described there.
+    pub(crate) lines: Vec<usize>,
     fault: Option<String>,
     /// Schedules of the simulator that it is run by, from 0 on; none are said for one.
     seeds: Option<u64>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Argument {
     Tensor(Tensor),
     Scalar(host::Argument),
 }
 
 /// A tensor of a run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Tensor {
     /// Element type.
     pub dtype: DType,
@@ -305,6 +307,106 @@ impl Run {
         self.archs.iter().map(String::as_str).chain(alone)
     }
 
+    /// The run with its arguments in the order of the kernel's parameters. An argument has the name of its parameter, or of the
+    /// parameter's buffer.
+    ///
+    /// # Errors
+    /// Names that no parameter has, parameters without an argument, and tensors for scalars.
+    pub fn bound_to(&self, kernel: &PrimFunc) -> Result<Run, String> {
+        let params: Vec<[&str; 2]> = kernel
+            .params
+            .iter()
+            .map(|param| {
+                let own = param.name();
+                [kernel.buffer_of(param).map_or(own, |buffer| &buffer.name), own]
+            })
+            .collect();
+        let shown: Vec<&str> = params.iter().map(|[shown, _]| *shown).collect();
+        let line = |at: usize| match self.lines.get(at) {
+            Some(line) => format!(" in line {line}"),
+            None => String::new(),
+        };
+        let mut places: Vec<Option<usize>> = vec![None; params.len()];
+        for (at, name) in self.names.iter().enumerate() {
+            // A buffer's name first: a handle may be called as another parameter's buffer.
+            let named = |which: usize| params.iter().position(|names| names[which] == *name);
+            let Some(place) = named(0).or_else(|| named(1)) else {
+                let help = match suggest(name, shown.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("its parameters are {}", shown.join(", ")),
+                };
+                return Err(format!(
+                    "`{}` has no parameter `{name}`{}\n  = help: {help}",
+                    self.kernel,
+                    line(at)
+                ));
+            };
+            if let Some(first) = places[place].replace(at) {
+                return Err(format!(
+                    "parameter `{}` has two arguments, `{}`{} and `{name}`{}",
+                    shown[place],
+                    self.names[first],
+                    line(first),
+                    line(at)
+                ));
+            }
+            let (param, found) = (&kernel.params[place], &self.arguments[at]);
+            let wanted = match (kernel.buffer_of(param), found) {
+                (Some(buffer), Argument::Scalar(_)) => Some(format!(
+                    "`{name}` is a tensor{}\n  = help: write `{name}: {}[{}] = …`",
+                    line(at),
+                    buffer.dtype,
+                    vec!["…"; buffer.shape.len()].join("x")
+                )),
+                (None, Argument::Tensor(_)) if !param.dtype().is_handle() && !param.ty().is_tensor_map() => {
+                    Some(format!(
+                        "`{name}` is a scalar of {}{}\n  = help: write `{name} = …`",
+                        param.dtype(),
+                        line(at)
+                    ))
+                }
+                _ => None,
+            };
+            if let Some(wrong) = wanted {
+                return Err(format!("parameter {wrong}"));
+            }
+        }
+        let missing = places.iter().zip(&kernel.params).zip(&shown);
+        let missing: Vec<String> = missing
+            .filter(|((place, _), _)| place.is_none())
+            .map(|((_, param), name)| match kernel.buffer_of(param) {
+                Some(buffer) => format!(
+                    "`{name}: {}[{}] = …`",
+                    buffer.dtype,
+                    vec!["…"; buffer.shape.len()].join("x")
+                ),
+                None => format!("`{name} = …`"),
+            })
+            .collect();
+        if !missing.is_empty() {
+            return Err(format!(
+                "no line gives {} of `{}` a value\n  = help: add {} below `# sim: {}`",
+                match missing.len() {
+                    1 => "a parameter",
+                    _ => "some parameters",
+                },
+                self.kernel,
+                missing.join(", "),
+                self.kernel
+            ));
+        }
+        let order: Vec<usize> = places.into_iter().flatten().collect();
+        Ok(Run {
+            names: order.iter().map(|at| self.names[*at].clone()).collect(),
+            arguments: order.iter().map(|at| self.arguments[*at].clone()).collect(),
+            lines: order
+                .iter()
+                .filter_map(|at| self.lines.get(*at).copied())
+                .collect(),
+            ..self.clone()
+        })
+    }
+
     /// Whether the run is to end in a fault.
     pub fn faults(&self) -> bool {
         self.fault.is_some()
@@ -458,8 +560,17 @@ impl Run {
         let contents = match (result, &self.fault) {
             (Ok(contents), None) => contents,
             (Err(message), Some(fault)) if message.contains(fault) => return Ok(()),
-            (Err(message), _) => return Err(message.clone()),
-            (Ok(_), Some(fault)) => return Err(format!("no fault, but one is expected: {fault}")),
+            (Err(message), None) => return Err(message.clone()),
+            (Err(message), Some(fault)) => {
+                return Err(format!(
+                    "the run ends in another fault than expected\nexpected a fault with the text: {fault}\nfound: {message}"
+                ));
+            }
+            (Ok(_), Some(fault)) => {
+                return Err(format!(
+                    "the run ends without a fault\nexpected a fault with the text: {fault}"
+                ));
+            }
         };
         let tensors = self
             .names

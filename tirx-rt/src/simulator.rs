@@ -227,9 +227,13 @@ impl Simulator {
         });
         let stats = program.launch_within(&self.memory, &launch, &stand_ins, &options, &windows);
         drop(running);
-        let stats = stats?;
-        // Prints the output of kernels where a GPU's driver would. A closed pipe is not an error.
-        let _ = std::io::stdout().write_all(stats.output.as_bytes());
+        // Prints the output of kernels where a GPU's driver would, also of one that ends in a fault. A closed pipe is not an error.
+        let printed = match &stats {
+            Ok(stats) => &stats.output,
+            Err(fault) => &fault.output,
+        };
+        let _ = std::io::stdout().write_all(printed.as_bytes());
+        stats?;
         Ok(())
     }
 }

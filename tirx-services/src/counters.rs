@@ -1,7 +1,7 @@
 //! Counts of a run by line: instructions, memory transactions, bank conflicts.
 
 use serde::Serialize;
-use tirx_sim::{Counts, KINDS, LineCounts};
+use tirx_sim::{Counts, FaultLocation, KINDS, LineCounts};
 
 /// The counts of each line, several launches together, and the counts of all.
 pub fn merged(lines: &[LineCounts]) -> (Vec<LineCounts>, Counts) {
@@ -9,8 +9,9 @@ pub fn merged(lines: &[LineCounts]) -> (Vec<LineCounts>, Counts) {
     let mut total = Counts::default();
     for line in lines {
         total.add(&line.counts);
-        let place = |line: &LineCounts| line.location.as_ref().map(|l| (l.file.clone(), l.line));
-        match merged.iter_mut().find(|known| place(known) == place(line)) {
+        let place = line.location.as_ref().map(FaultLocation::key);
+        let is_it = |known: &&mut LineCounts| known.location.as_ref().map(FaultLocation::key) == place;
+        match merged.iter_mut().find(is_it) {
             Some(known) => known.counts.add(&line.counts),
             None => merged.push(line.clone()),
         }
@@ -35,6 +36,8 @@ pub struct Counted {
     pub file: Option<String>,
     /// The line, from 1.
     pub line: Option<u32>,
+    /// The lines that call it, innermost first, if it is a line of an inline function.
+    pub calls: Vec<u32>,
     /// The line's text.
     pub text: String,
     /// Instructions of warps.
@@ -66,6 +69,7 @@ impl Counted {
         Counted {
             file: location.map(|l| l.file.clone()),
             line: location.map(|l| l.line),
+            calls: location.map_or(Vec::new(), |l| l.calls().map(|call| call.line).collect()),
             text: location.map_or(String::new(), |l| l.text.trim().to_string()),
             instructions: line.counts.instructions.iter().sum(),
             barriers: barriers(&line.counts),

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use tirx_core::codegen::cuda::{self, CudaSource};
-use tirx_core::codegen::rust;
 use tirx_core::diagnostic::{Diagnostics, Level, Message};
 use tirx_core::ir::{IRModule, PrimFunc};
+use tirx_core::judge::checked;
 use tirx_core::script::{Built, ConstValue, Imports, KernelFile};
 use tirx_core::source::SourceMap;
 use tirx_core::transform::{Lowering, Step, Target, lower};
@@ -114,16 +114,46 @@ pub fn cuda_source(module: &IRModule) -> Result<CudaSource> {
     cuda::emit(module).map_err(|errors| messages(&errors, module))
 }
 
-/// Compiles a module to all its outputs, and gives the warnings.
+/// A kernel that can be built.
+#[derive(Debug)]
+pub struct Judged {
+    /// The function as written, specialized.
+    pub authored: PrimFunc,
+    /// The module after all passes.
+    pub lowered: IRModule,
+    /// The CUDA text and its properties.
+    pub cuda: CudaSource,
+    /// Warnings.
+    pub warnings: Vec<Message>,
+    /// Warnings of parameters that Rust has no type for: a build script makes no launcher for the kernel.
+    pub untyped: Vec<Message>,
+}
+
+/// Compiles a module for the GPU that is `named`, or else for the first that has what the kernel uses ([`tirx_core::judge`]).
 ///
 /// # Errors
 /// Errors of the kernel.
-pub fn warnings(module: IRModule, arch: &str) -> Result<Vec<Message>> {
-    let authored = authored(&module)?.clone();
-    let lowered = lowered(module, arch, &mut |_| {})?;
-    cuda_source(&lowered.module)?;
-    rust::launcher(&authored, &lowered.module).map_err(|errors| messages(&errors, &lowered.module))?;
-    Ok(lowered.warnings)
+pub fn judge(module: IRModule, named: Option<&str>) -> Result<Judged> {
+    tirx_core::judge::on_first(module, named, |module, arch| {
+        let authored = authored(&module)?.clone();
+        let Lowered { module, warnings } = lowered(module, arch, &mut |_| {})?;
+        let checked = checked(&authored, &module).map_err(|errors| messages(&errors, &module))?;
+        Ok(Judged {
+            untyped: untyped(checked.untyped.as_ref(), &module.sources),
+            cuda: checked.cuda,
+            lowered: module,
+            authored,
+            warnings,
+        })
+    })
+}
+
+/// Warnings of the parameters that Rust has no type for.
+pub fn untyped(errors: Option<&Diagnostics>, sources: &SourceMap) -> Vec<Message> {
+    let errors = errors.map_or(Vec::new(), |errors| errors.messages(sources));
+    let note = "a build script makes no launcher for it, and fails";
+    let warning = |error: Message| as_warning(error.child(Level::Note, note));
+    errors.into_iter().map(warning).collect()
 }
 
 /// The user's function, in a module that has not been lowered.

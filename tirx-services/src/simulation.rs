@@ -12,7 +12,7 @@ use tirx_sim::{Exploration, LaunchOptions, Observe, TimelineEvent, Track};
 
 use crate::counters::{Counted, merged};
 use crate::data::Said;
-use crate::kernel::{Loaded, lowered};
+use crate::kernel::{Loaded, judge};
 
 /// How runs are made.
 #[derive(Clone, Debug)]
@@ -219,10 +219,18 @@ fn one(name: &str, text: &str, loaded: &Loaded, run: &Run, arch: &str, options: 
         orders: None,
     };
     let built = loaded.build(&run.kernel, &run.values);
-    let module = match built.and_then(|module| lowered(module, arch, &mut |_| {})) {
-        Ok(lowered) => lowered.module,
+    let judged = match built.and_then(|module| judge(module, Some(arch))) {
+        Ok(judged) => judged,
         Err(errors) => {
             report.errors = Said::all(&errors, name, text);
+            return report;
+        }
+    };
+    let module = judged.lowered;
+    let run = match run.bound_to(&judged.authored) {
+        Ok(run) => &run.clone(),
+        Err(error) => {
+            report.message = Some(error);
             return report;
         }
     };
@@ -290,6 +298,8 @@ fn fill(report: &mut RunReport, run: &Run, outcome: &Outcome, name: &str, text: 
     }
     if let Some(fault) = fault {
         report.printed.push_str(&fault.output);
+        report.timeline.extend(fault.stats.timeline.iter().map(event));
+        counts.extend(fault.stats.counts.iter().cloned());
     }
     if options.counters {
         let (lines, all) = merged(&counts);

@@ -4,7 +4,7 @@ use serde::Serialize;
 use tirx_core::ir::IRModule;
 use tirx_core::script::print;
 
-use crate::kernel::{Result, cuda_source, lowered};
+use crate::kernel::{Result, judge, lowered};
 
 /// CUDA text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -22,8 +22,8 @@ pub struct Cuda {
 /// # Errors
 /// Errors of the kernel.
 pub fn cuda(module: IRModule, arch: &str, file: &str) -> Result<Cuda> {
-    let module = lowered(module, arch, &mut |_| {})?.module;
-    let source = cuda_source(&module)?;
+    let judged = judge(module, Some(arch))?;
+    let (module, source) = (judged.lowered, judged.cuda);
     let line = |span| {
         let at = module.sources.locate(span).filter(|at| *at.file == *file);
         at.map_or(0, |at| at.line)

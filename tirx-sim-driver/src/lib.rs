@@ -374,7 +374,10 @@ pub unsafe extern "C" fn cuLaunchKernelEx(
                 print!("{}", stats.output);
                 status::SUCCESS
             }
-            Err(fault) => fail(status::LAUNCH_FAILED, fault.to_string()),
+            Err(fault) => {
+                print!("{}", fault.output);
+                fail(status::LAUNCH_FAILED, fault.to_string())
+            }
         }
     })
 }

@@ -206,6 +206,7 @@ impl Program {
             thread: [0; 3],
             notes: Vec::new(),
             output: String::new(),
+            stats: Stats::default(),
         }
         .into()
     }

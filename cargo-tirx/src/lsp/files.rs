@@ -74,5 +74,5 @@ pub(super) fn analyzed(file: &Path, text: &str, open: &BTreeMap<PathBuf, String>
         open,
     };
     let shown = file.file_name().unwrap_or_default().to_string_lossy();
-    analyze(&shown, text, &imports, &wanted(file), "sm_90a")
+    analyze(&shown, text, &imports, &wanted(file), None)
 }

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use tirx_build::compile::{authored, run_and_warn};
+use tirx_build::compile::Judged;
 use tirx_core::arith::fold::eval_int;
 use tirx_core::ir::{Buffer, DType, Expr, ExprKind, IRModule, PrimFunc, Var, uses_var};
 use tirx_sim::host::Argument;
 
 use super::Simulate;
 use crate::failure::{Result, choice, usage, user};
-use crate::input::is_lowered;
 use crate::literal;
 use crate::npy::{self, Array};
 use crate::output::Output;
@@ -49,15 +48,12 @@ pub(super) fn prepare(command: &Simulate, output: &Output) -> Result<Prepared> {
     let mut outs = named("--out", &command.outs)?;
     let mut given = tensor_map::given(&command.tensor_maps)?;
 
-    let settings = command.input.settings()?;
-    let loaded = command.input.load()?;
-    let module = command.input.build(&loaded, &command.input.pick(&loaded)?)?;
-    let func = authored(&module)?.clone();
-    let mut warnings = loaded.warnings();
-    let lowered = match is_lowered(&module) {
-        true => module,
-        false => run_and_warn(module, &settings, None, &mut |_| {}, &mut warnings)?,
-    };
+    let Judged {
+        authored: func,
+        lowered,
+        warnings,
+        ..
+    } = command.input.judged()?;
     output.show(&warnings);
 
     let names: Vec<String> = func.params.iter().map(|p| shown_name(&func, p)).collect();

@@ -84,7 +84,7 @@ pub(crate) struct Simulate {
     /// The block that --break stops in, as `x,y,z`.
     #[arg(long, value_name = "X,Y,Z", requires = "stop", default_value = "0,0,0")]
     block: String,
-    /// A variable or array element (`s[3]`) to print at --break; defaults to all variables.
+    /// A variable or array element (`s[3]`) to print at --break; defaults to the variables that the kernel names.
     #[arg(long, value_name = "NAME", requires = "stop")]
     watch: Vec<String>,
 }
@@ -133,16 +133,26 @@ pub(crate) fn run(command: &Simulate, output: &Output) -> Result<()> {
     let ran = each_schedule(command, &prepared, first, last, &mut programs)?;
     out(&ran.printed)?;
     output.show(&ran.findings);
-    if command.schedules > 1 {
+    if command.schedules > 1 && ran.fault.is_none() {
         say(&format!(
             "{} schedules, {first} to {last}: none fails\n",
             command.schedules
         ));
     }
-    report(command, &ran)
+    let reported = report(command, &prepared, &ran);
+    match ran.fault {
+        None => reported.and_then(|()| write_outs(&ran.bound)),
+        // The fault is the news; why there is no report is said behind it.
+        Some(mut fault) => {
+            if let Err(Failure::User(messages)) = reported {
+                fault.extend(messages);
+            }
+            Err(Failure::User(fault))
+        }
+    }
 }
 
-/// Runs the kernel by one schedule after the other; the last run, or the failure of the first that fails.
+/// Runs the kernel by one schedule after the other; the last run, or the first that ends in a fault.
 fn each_schedule(
     command: &Simulate,
     prepared: &Prepared,
@@ -152,33 +162,32 @@ fn each_schedule(
 ) -> Result<Ran> {
     let mut seed = first;
     loop {
-        let ran = once(command, prepared, seed, programs, None);
-        match ran {
-            Err(Failure::User(mut messages)) if command.schedules > 1 => {
-                let text = format!("schedule {seed} is the first that fails: `--seed {seed}` repeats it");
-                if let Some(message) = messages.last_mut() {
-                    message.children.push(Message::new(Level::Note, text));
-                }
-                return Err(Failure::User(messages));
-            }
-            ran if seed == last => return ran,
-            ran => drop(ran?),
+        let mut ran = once(command, prepared, seed, programs, None)?;
+        if let Some(message) = ran.fault.iter_mut().flatten().last()
+            && command.schedules > 1
+        {
+            let text = format!("schedule {seed} is the first that fails: `--seed {seed}` repeats it");
+            message.children.push(Message::new(Level::Note, text));
+        }
+        if seed == last || ran.fault.is_some() {
+            return Ok(ran);
         }
         seed += 1;
     }
 }
 
-/// Writes what a run has left and what was observed of it.
-fn report(command: &Simulate, ran: &Ran) -> Result<()> {
+/// Writes what was observed of a run.
+fn report(command: &Simulate, prepared: &Prepared, ran: &Ran) -> Result<()> {
     if let Some(path) = &command.timeline {
         std::fs::write(path, tirx_sim::trace(&ran.events))
             .map_err(|e| user(format_args!("cannot write {}: {e}", path.display())))?;
     }
     if let Some(line) = command.stop {
-        out(&observed::stops(line, &ran.snapshots, &command.watch)?)?;
+        let own = observed::written_names(&prepared.lowered.sources);
+        out(&observed::stops(line, &ran.snapshots, &command.watch, &own)?)?;
     }
     if command.counters {
         out(&observed::table(&ran.counts))?;
     }
-    write_outs(&ran.bound)
+    Ok(())
 }

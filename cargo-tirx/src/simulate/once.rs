@@ -29,8 +29,10 @@ pub(super) struct Bound {
     out: Option<PathBuf>,
 }
 
-/// What a run leaves.
+/// What a run leaves, also one that ends in a fault.
 pub(super) struct Ran {
+    /// The fault that ended it; the rest is what was there until then.
+    pub(super) fault: Option<Vec<Message>>,
     pub(super) bound: Vec<Option<Bound>>,
     /// What the kernel printed.
     pub(super) printed: String,
@@ -42,6 +44,9 @@ pub(super) struct Ran {
 }
 
 /// One run, from fresh memory.
+///
+/// # Errors
+/// Why there is no run: arguments that do not fit, a kernel that the simulator cannot compile.
 pub(super) fn once(
     command: &Simulate,
     prepared: &Prepared,
@@ -63,14 +68,15 @@ pub(super) fn once(
     let options = CompileOptions {
         check_overflow: command.check_overflow,
     };
-    let mut fault: Option<Failure> = None;
+    let mut refused: Option<Failure> = None;
+    let mut fault = None;
     let mut printed = String::new();
     let (mut events, mut counts, mut snapshots) = (Vec::new(), Vec::new(), Vec::new());
     let mut findings = Vec::new();
     let result = host::run(lowered, names, &arguments, &mut |launch| {
         if !programs.contains_key(&launch.symbol) {
             let program = Program::compile_with(lowered, &launch.symbol, options).map_err(|errors| {
-                fault = Some(Failure::User(errors.messages(&lowered.sources)));
+                refused = Some(Failure::User(errors.messages(&lowered.sources)));
                 String::new()
             })?;
             programs.insert(launch.symbol.clone(), program);
@@ -86,7 +92,7 @@ pub(super) fn once(
         };
         let after: Vec<Excusable> = command.continue_after.iter().map(|kind| (*kind).into()).collect();
         let observe = observe(command, launch.grid, launch.block).map_err(|failure| {
-            fault = Some(failure);
+            refused = Some(failure);
             String::new()
         })?;
         let options = LaunchOptions {
@@ -105,24 +111,26 @@ pub(super) fn once(
                 program.launch_exploring(&memory, &config, &stand_ins, &options, exploration)
             }
         };
-        launched
-            .map(|stats| {
-                printed.push_str(&stats.output);
-                events.extend(stats.timeline);
-                counts.extend(stats.counts);
-                snapshots.extend(stats.snapshots);
-                findings.extend(stats.findings.iter().map(|finding| Message {
-                    level: Level::Warning,
-                    ..finding.to_diagnostic()
-                }));
-            })
-            .map_err(|error| {
-                fault = Some(Failure::User(vec![error.to_diagnostic()]));
-                String::new()
-            })
+        let (stats, ended) = match launched {
+            Ok(stats) => (stats, Ok(())),
+            Err(error) => {
+                fault = Some(vec![error.to_diagnostic()]);
+                (error.stats.clone(), Err(String::new()))
+            }
+        };
+        printed.push_str(&stats.output);
+        events.extend(stats.timeline);
+        counts.extend(stats.counts);
+        snapshots.extend(stats.snapshots);
+        findings.extend(stats.findings.iter().map(|finding| Message {
+            level: Level::Warning,
+            ..finding.to_diagnostic()
+        }));
+        ended
     });
-    match (result, fault) {
-        (_, Some(fault)) => return Err(fault),
+    match (result, refused) {
+        (_, Some(refused)) => return Err(refused),
+        (Err(_), None) if fault.is_some() => {}
         (Err(message), None) => {
             // An error in an expression that no launcher can compute is reported at its line.
             rust::launcher(func, lowered).map_err(|d| Failure::User(d.messages(&lowered.sources)))?;
@@ -132,6 +140,7 @@ pub(super) fn once(
         (Ok(()), None) => {}
     }
     Ok(Ran {
+        fault,
         bound,
         printed,
         events,

@@ -25,18 +25,20 @@ pub(super) fn every_order(
     let mut first: Option<Ran> = None;
     let mut differs = None;
     while exploration.more() {
-        let ran = once(command, prepared, seed, programs, Some(&exploration));
-        let ran = match ran {
-            Err(Failure::User(mut messages)) => {
-                let runs = exploration.explored().runs;
-                let text = format!("orders that were run before and do not fail: {runs}");
-                if let Some(message) = messages.last_mut() {
-                    message.children.push(Message::new(Level::Note, text));
-                }
-                return Err(Failure::User(messages));
+        let mut ran = once(command, prepared, seed, programs, Some(&exploration))?;
+        if let Some(mut messages) = ran.fault.take() {
+            let runs = exploration.explored().runs;
+            let text = format!("orders that were run before and do not fail: {runs}");
+            if let Some(message) = messages.last_mut() {
+                message.children.push(Message::new(Level::Note, text));
             }
-            ran => ran?,
-        };
+            out(&ran.printed)?;
+            output.show(&ran.findings);
+            if command.counters {
+                out(&observed::table(&ran.counts))?;
+            }
+            return Err(Failure::User(messages));
+        }
         if exploration.left() {
             continue;
         }

@@ -524,6 +524,38 @@ fn a_new_crate_has_a_kernel_that_is_well() {
     fails(&folder.run(&["new", ".."]), 2, &["`..` is no name for a crate"]);
 }
 
+/// An installed command has no checkout to depend on.
+#[test]
+fn an_installed_command_writes_version_requirements() {
+    let folder = Folder::new();
+    let installed = folder.path("cargo-tirx");
+    fs::copy(env!("CARGO_BIN_EXE_cargo-tirx"), &installed).unwrap();
+    let new = |arguments: &[&str]| {
+        let run = Command::new(&installed)
+            .args(arguments)
+            .current_dir(folder.0.path())
+            .output();
+        let run = run.unwrap();
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        fs::read_to_string(folder.path(arguments[1]).join("Cargo.toml")).unwrap()
+    };
+    let manifest = new(&["new", "first"]);
+    let version = env!("CARGO_PKG_VERSION");
+    for package in ["tirx-rt", "tirx-build"] {
+        let wanted = format!("{package} = {{ version = \"{version}\", ");
+        assert!(
+            manifest.contains(&wanted) && !manifest.contains("path ="),
+            "{manifest}"
+        );
+    }
+    let checkout = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let manifest = new(&["new", "second", "--tirx", checkout]);
+    assert!(
+        manifest.contains("tirx-rt = { path = ") && !manifest.contains("version = \"0.1.0\", "),
+        "{manifest}"
+    );
+}
+
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let folder = Folder::new();

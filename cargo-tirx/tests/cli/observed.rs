@@ -276,3 +276,187 @@ fn the_first_schedule_that_fails_is_named() {
         assert_eq!(before.code, Some(0), "{}", before.err);
     }
 }
+
+/// What was observed until a fault is kept.
+#[test]
+fn a_fault_keeps_what_was_observed() {
+    let folder = Folder::new();
+    let kernel = "from tvm.script import tirx as T\n\n@T.prim_func\ndef k(A: T.Buffer((64,), \"float32\"), B: T.Buffer((64,), \"float32\")):\n    \
+        T.device_entry(); T.cta_id([1]); tx = T.thread_id([64])\n    s = T.alloc_shared((64,), \"float32\")\n    v: T.float32 = A[tx] * 2.0\n    \
+        s[tx] = v\n    T.cuda.printf(\"tx %d v %f\\n\", tx, v)\n    B[tx] = s[63 - tx]\n";
+    fs::write(folder.path("k.py"), kernel).unwrap();
+    folder.array("a.npy", &(0..64).map(|i| i as f32).collect::<Vec<_>>());
+    let run = |more: &[&str]| {
+        let all = ["sim", "k.py", "--arg", "A=a.npy", "--out", "B=b.npy"];
+        folder.run(&[&all, more].concat())
+    };
+    let outcome = run(&[
+        "--break",
+        "10",
+        "--watch",
+        "v",
+        "--timeline",
+        "t.json",
+        "--counters",
+    ]);
+    assert_eq!(outcome.code, Some(1));
+    assert!(
+        outcome.err.contains("reads `s[63]`") && !folder.path("b.npy").exists(),
+        "{}",
+        outcome.err
+    );
+    let values: Vec<String> = (0..32).map(|i| (2 * i).to_string()).collect();
+    for part in [
+        "tx 31 v 62.000000\n",
+        &format!("    v = {}\n", values.join(" ")),
+        "k.py:9 ",
+        "s[tx] = v",
+    ] {
+        assert!(outcome.out.contains(part), "{part}: {}", outcome.out);
+    }
+    let timeline = fs::read_to_string(folder.path("t.json")).unwrap();
+    assert!(
+        timeline.contains("\"runs\"") || timeline.contains("runs"),
+        "{timeline}"
+    );
+    // A line that nobody reached does not hide the fault.
+    let outcome = run(&["--break", "1"]);
+    assert!(
+        outcome.err.starts_with("error: data race")
+            && outcome.err.contains("has run an instruction of line 1"),
+        "{}",
+        outcome.err
+    );
+    // Printed in each order too.
+    let outcome = run(&["--all-schedules"]);
+    assert!(outcome.out.contains("tx 31 v 62.000000\n"), "{}", outcome.out);
+}
+
+const INLINE: &str = r#"from tvm.script import tirx as T
+
+@T.inline
+def put(S, i, v):
+    S[i] = v
+
+@T.inline
+def both(S, i, v):
+    put(S, i, v)
+    put(S, 0, v)
+
+@T.prim_func
+def k(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    T.device_entry(); T.cta_id([1]); tx = T.thread_id([64])
+    s = T.alloc_shared((64,), "float32")
+    put(s, tx, A[tx])
+    both(s, tx, A[tx])
+    T.cuda.cta_sync()
+    B[tx] = s[tx]
+"#;
+
+/// Of a line of an inline function, reports, counters and stops name the calls.
+#[test]
+fn calls_of_inline_functions_are_named() {
+    let folder = Folder::new();
+    fs::write(folder.path("k.py"), INLINE).unwrap();
+    folder.array("a.npy", &(0..64).map(|i| i as f32).collect::<Vec<_>>());
+    let run = |more: &[&str]| {
+        let all = ["sim", "k.py", "--arg", "A=a.npy", "--out", "B=b.npy"];
+        folder.run(&[&all, more].concat())
+    };
+    let fault = run(&[]);
+    assert_eq!(fault.code, Some(1));
+    let places: Vec<&str> = fault
+        .err
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("--> "))
+        .collect();
+    assert_eq!(
+        places,
+        ["k.py:5:5", "k.py:10:5", "k.py:17:5", "k.py:5:5"],
+        "{}",
+        fault.err
+    );
+    assert_eq!(
+        fault.err.matches("note: called from here\n").count(),
+        2,
+        "{}",
+        fault.err
+    );
+    let counted = run(&["--no-race-check", "--counters"]);
+    let places: Vec<&str> = counted
+        .out
+        .lines()
+        .filter(|line| line.ends_with("  S[i] = v"))
+        .map(|line| line.split("  ").next().unwrap_or_default())
+        .collect();
+    assert_eq!(
+        places,
+        [
+            "k.py:5 from 9 from 17",
+            "k.py:5 from 10 from 17",
+            "k.py:5 from 16"
+        ],
+        "{}",
+        counted.out
+    );
+    // At the line of a call, and at the line of the function.
+    let stops = |line: &str| {
+        let stops = run(&[
+            "--no-race-check",
+            "--break",
+            line,
+            "--thread",
+            "0",
+            "--watch",
+            "tx",
+        ]);
+        assert_eq!(stops.code, Some(0), "{}", stops.err);
+        let places = stops.out.lines().filter(|line| line.starts_with("k.py:"));
+        places.map(str::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(stops("16").len(), 1);
+    assert_eq!(
+        stops("5"),
+        [
+            "k.py:5 from 16: S[i] = v",
+            "k.py:5 from 9 from 17: S[i] = v",
+            "k.py:5 from 10 from 17: S[i] = v"
+        ]
+    );
+}
+
+/// Without `--watch` a stop shows the names of the kernel, arrays in one line.
+#[test]
+fn a_stop_shows_the_names_of_the_kernel() {
+    let folder = folder();
+    let line = KERNELS
+        .lines()
+        .position(|line| line.contains("s[tx] = s[tx] +"))
+        .unwrap()
+        + 1;
+    let stop = folder.run(&[
+        "sim",
+        "kernels.py",
+        "--entry",
+        "summed",
+        "--out",
+        "A=a.npy",
+        "--out",
+        "B=b.npy",
+        "--break",
+        &line.to_string(),
+        "--thread",
+        "3",
+    ]);
+    let first = stop.out.lines().take(5).collect::<Vec<_>>().join("\n");
+    assert_eq!(
+        first,
+        format!(
+            "kernels.py:{line}: s[tx] = s[tx] + s[tx + T.shift_right(64, k)]\n  block (0, 0, 0), warp 0, lanes 3\n    tx = 3\n    \
+             s = 0 0 0 0 0 0 0 0 … (`--watch s` shows more)\n    k = 0"
+        ),
+        "{}",
+        stop.out
+    );
+    assert!(!stop.out.contains("threadIdx"), "{}", stop.out);
+}

@@ -155,6 +155,128 @@ fn each_package_has_its_own_bundle() {
     );
 }
 
+/// The commands find the manifest above the folder that they run in, and say which packages there are where there is none.
+#[test]
+fn the_manifest_is_searched_above_and_a_root_suggests_its_packages() {
+    let folder = workspace();
+    let described = KERNEL.replace(
+        "@T.prim_func",
+        "# sim: fill\n#   A: float32[32] = 0 -> 1\n@T.prim_func",
+    );
+    fs::write(folder.path("near/fill.py"), &described).unwrap();
+    let at = |place: &str, arguments: &[&str]| {
+        let run = std::process::Command::new(env!("CARGO_BIN_EXE_cargo-tirx"))
+            .args(arguments)
+            .current_dir(folder.path(place))
+            .output()
+            .unwrap();
+        super::Outcome {
+            code: run.status.code(),
+            out: String::from_utf8(run.stdout).unwrap(),
+            err: String::from_utf8(run.stderr).unwrap(),
+        }
+    };
+    let checked = at("near/src", &["check"]);
+    assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""));
+    let tested = at("near/src", &["test"]);
+    assert_eq!(
+        tested.out, "ok      ../fill.py:3 fill\n1 passed, 0 failed\n",
+        "{}",
+        tested.err
+    );
+    fails(
+        &at("near/src", &["bundle", "--locked"]),
+        1,
+        &["../kernels.bundle"],
+    );
+    for arguments in [&["check"][..], &["test"], &["bundle"]] {
+        fails(
+            &at("host", arguments),
+            1,
+            &[
+                "there is no kernels.toml in `",
+                "`--workspace` selects the packages of the workspace with kernels: far, near; `-p NAME` selects one",
+            ],
+        );
+    }
+    let alone = Folder::new();
+    fails(
+        &alone.run(&["check"]),
+        1,
+        &["there is no kernels.toml in `", "name it with --manifest"],
+    );
+}
+
+#[test]
+fn tests_of_a_workspace_and_of_packages() {
+    let folder = workspace();
+    let described = KERNEL.replace(
+        "@T.prim_func",
+        "# sim: fill\n#   A: float32[32] = 0 -> 1\n@T.prim_func",
+    );
+    for file in ["near/fill.py", "libs/distant/fill.py"] {
+        fs::write(folder.path(file), &described).unwrap();
+    }
+    let all = folder.run(&["test", "--workspace"]);
+    assert_eq!(
+        all.out, "ok      libs/distant/fill.py:3 fill\nok      near/fill.py:3 fill\n2 passed, 0 failed\n",
+        "{}",
+        all.err
+    );
+    let one = folder.run(&["test", "-p", "near"]);
+    assert_eq!(
+        one.out, "ok      near/fill.py:3 fill\n1 passed, 0 failed\n",
+        "{}",
+        one.err
+    );
+    fails(
+        &folder.run(&["test", "-p", "naer"]),
+        2,
+        &["has no package `naer`"],
+    );
+    fails(
+        &folder.run(&["test", "near/fill.py", "--workspace"]),
+        2,
+        &["`--workspace` and `-p` test the files of manifests"],
+    );
+}
+
+/// A new package becomes a member, and builds with the workspace's lock file and profiles.
+#[test]
+fn a_new_package_joins_the_workspace_that_it_is_in() {
+    let folder = workspace();
+    let new = folder.run(&["new", "libs/made"]);
+    assert_eq!(new.code, Some(0), "{}", new.err);
+    assert!(
+        new.err.contains("made it a member of the workspace"),
+        "{}",
+        new.err
+    );
+    let root = fs::read_to_string(folder.path("Cargo.toml")).unwrap();
+    assert!(
+        root.starts_with("[workspace]\nmembers = [\"host\", \"near\", \"libs/distant\", \"libs/made\"]\n")
+            && root.contains("[profile.dev.package.tirx-sim-machine]\nopt-level = 2\n"),
+        "{root}"
+    );
+    let own = fs::read_to_string(folder.path("libs/made/Cargo.toml")).unwrap();
+    assert!(!own.contains("[workspace]") && !own.contains("[profile"), "{own}");
+    let well = folder.run(&["check", "-p", "made"]);
+    assert_eq!((well.code, well.err.as_str()), (Some(0), ""));
+    // A second one adds no second profile; one that the members cover or that is excluded changes nothing.
+    folder.run(&["new", "libs/other"]);
+    let root = fs::read_to_string(folder.path("Cargo.toml")).unwrap();
+    assert_eq!(root.matches("tirx-sim-machine").count(), 1, "{root}");
+    let covered = root
+        .replace("\"libs/other\"", "\"libs/*\"")
+        .replace("resolver", "exclude = [\"far\"]\nresolver");
+    fs::write(folder.path("Cargo.toml"), &covered).unwrap();
+    folder.run(&["new", "libs/third"]);
+    folder.run(&["new", "far/away"]);
+    assert_eq!(fs::read_to_string(folder.path("Cargo.toml")).unwrap(), covered);
+    let own = fs::read_to_string(folder.path("far/away/Cargo.toml")).unwrap();
+    assert!(own.contains("[workspace]"), "{own}");
+}
+
 /// An nvcc; without one the part of a test that needs it is skipped.
 fn nvcc() -> Option<String> {
     use tirx_build::Environment;

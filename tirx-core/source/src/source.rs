@@ -1,6 +1,12 @@
 //! Where text came from: files, spans into them, and line lookup.
+//!
+//! **Calls.** The body of a `@T.inline` function becomes part of each kernel line that calls it. The span of such a part names the
+//! function's text *and* the call: its [`FileId`] is one that [`SourceMap::called`] made of the file and the span of the call, which
+//! may be within a call itself. All look-ups see the file's text; [`SourceMap::call`] gives the call. So a span keeps its size, and
+//! whoever moves a statement moves its calls along.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// A file of a [`SourceMap`]. `FileId::NONE` marks code that no user wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -9,6 +15,10 @@ pub struct FileId(pub u32);
 impl FileId {
     /// No file: the node was made by the compiler.
     pub const NONE: FileId = FileId(0);
+
+    fn is_some(self) -> bool {
+        self != FileId::NONE
+    }
 }
 
 /// A byte range of one file. `Span::NONE` where no text is responsible.
@@ -100,11 +110,36 @@ pub struct Location<'a> {
     pub line_text: &'a str,
 }
 
-/// The texts of one compilation. Cheap to clone; adding a file to a clone does not change the original.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The texts of one compilation. Cheap to clone; adding a file to a clone does not change the original. Clones share the calls.
+#[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     files: Vec<Arc<SourceFile>>,
+    calls: Arc<RwLock<Calls>>,
 }
+
+/// Equal texts: calls only explain spans.
+impl PartialEq for SourceMap {
+    fn eq(&self, other: &SourceMap) -> bool {
+        self.files == other.files
+    }
+}
+
+impl Eq for SourceMap {}
+
+/// The calls that spans are in, by their numbers.
+#[derive(Debug, Default)]
+struct Calls {
+    /// The file of the called function, and the call.
+    list: Vec<(FileId, Span)>,
+    numbers: HashMap<(FileId, Span), u32>,
+}
+
+/// The number of the first file that stands for one within a call. Real files have small numbers.
+const FIRST_CALL: u32 = 1 << 30;
+/// Most calls that are told apart: a recursive function could have any number.
+const MAX_CALLS: u32 = 1 << 16;
+/// Most calls around a span that are followed.
+const MAX_DEPTH: usize = 64;
 
 impl SourceMap {
     /// An empty map.
@@ -121,7 +156,51 @@ impl SourceMap {
 
     /// The file behind an id.
     pub fn file(&self, id: FileId) -> Option<&SourceFile> {
+        let id = self.written(id);
         self.files.get((id.0 as usize).checked_sub(1)?).map(|f| &**f)
+    }
+
+    /// The file `file`, of which a function is called at `call`: spans of the result are in that call. `file` itself where there is no
+    /// call, or too many were made.
+    pub fn called(&self, file: FileId, call: Span) -> FileId {
+        let file = self.written(file);
+        if !call.is_some() || !file.is_some() {
+            return file;
+        }
+        let mut calls = self.calls.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(number) = calls.numbers.get(&(file, call)) {
+            return FileId(FIRST_CALL + number);
+        }
+        let number = calls.list.len() as u32;
+        if number >= MAX_CALLS {
+            return file;
+        }
+        calls.list.push((file, call));
+        calls.numbers.insert((file, call), number);
+        FileId(FIRST_CALL + number)
+    }
+
+    fn call_of(&self, id: FileId) -> Option<(FileId, Span)> {
+        let number = id.0.checked_sub(FIRST_CALL)?;
+        let calls = self.calls.read().unwrap_or_else(PoisonError::into_inner);
+        calls.list.get(number as usize).copied()
+    }
+
+    /// The file whose text an id stands for.
+    pub fn written(&self, id: FileId) -> FileId {
+        self.call_of(id).map_or(id, |(file, _)| file)
+    }
+
+    /// The call that made a span's code part of its kernel; `None` for code that is written in the kernel itself.
+    pub fn call(&self, span: Span) -> Option<Span> {
+        self.call_of(span.file).map(|(_, call)| call)
+    }
+
+    /// The calls around a span, innermost first.
+    pub fn calls(&self, span: Span) -> Vec<Span> {
+        std::iter::successors(self.call(span), |call| self.call(*call))
+            .take(MAX_DEPTH)
+            .collect()
     }
 
     /// All files, in the order of their ids, from `FileId(1)`.
@@ -191,5 +270,27 @@ mod tests {
         );
         assert_eq!(map.text(Span::new(f, 0, 3)), "one");
         assert_eq!(map.locate(Span::NONE), None);
+    }
+
+    #[test]
+    fn calls_are_part_of_a_span() {
+        let mut map = SourceMap::new();
+        let f = map.add("a.py", "def put(x): y = x\nput(1)\nput(2)\n");
+        let copy = map.clone();
+        let (one, two) = (Span::new(f, 18, 24), Span::new(f, 25, 31));
+        let body = Span::new(map.called(f, one), 12, 17);
+        let other = Span::new(map.called(f, two), 12, 17);
+        assert_ne!(body, other);
+        assert_eq!(map.called(f, one), body.file, "each call has one number");
+        for (span, call) in [(body, one), (other, two)] {
+            assert_eq!(map.text(span), "y = x");
+            assert_eq!(map.locate(span).unwrap().line, 1);
+            // A clone knows the calls that are made later.
+            assert_eq!(copy.call(span), Some(call));
+        }
+        let nested = Span::new(map.called(body.file, body), 12, 13);
+        assert_eq!((map.text(nested), map.calls(nested)), ("y", vec![body, one]));
+        assert_eq!(map.called(f, Span::NONE), f);
+        assert_eq!(map.calls(one), []);
     }
 }

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use tirx_core::diagnostic::Message;
 use tirx_core::ir::{Buffer, IRModule, Stmt, StmtKind, Var, Visitor};
+use tirx_core::judge::architecture_of;
 use tirx_core::script::{ConstValue, Entry, Imports, print_stmt};
 use tirx_core::transform::lower_tirx::{Outcome, explain};
 use tirx_core::transform::{Options, PassContext, Target};
 
-use crate::kernel::{Loaded, warnings};
+use crate::kernel::{Loaded, judge};
 
 /// A name of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,8 +71,15 @@ pub struct Wanted {
     pub target: String,
 }
 
-/// Compiles a text in memory, as far as it goes. An entry that `wanted` does not name is built without values for `target`.
-pub fn analyze(name: &str, text: &str, imports: &dyn Imports, wanted: &[Wanted], target: &str) -> Analysis {
+/// Compiles a text in memory, as far as it goes. An entry that `wanted` does not name is built without values for `target`;
+/// without a target, for the first GPU that has what it uses.
+pub fn analyze(
+    name: &str,
+    text: &str,
+    imports: &dyn Imports,
+    wanted: &[Wanted],
+    target: Option<&str>,
+) -> Analysis {
     let mut analysis = Analysis::default();
     let loaded = match Loaded::new(name, text, imports) {
         Ok(loaded) => loaded,
@@ -89,7 +97,13 @@ pub fn analyze(name: &str, text: &str, imports: &dyn Imports, wanted: &[Wanted],
     analysis
 }
 
-fn analyze_entry(loaded: &Loaded, entry: &Entry, wanted: &[Wanted], target: &str, analysis: &mut Analysis) {
+fn analyze_entry(
+    loaded: &Loaded,
+    entry: &Entry,
+    wanted: &[Wanted],
+    target: Option<&str>,
+    analysis: &mut Analysis,
+) {
     let wanted = wanted.iter().find(|wanted| wanted.entry == entry.name);
     let values: BTreeMap<String, ConstValue> = wanted
         .map(|wanted| &wanted.values)
@@ -106,7 +120,7 @@ fn analyze_entry(loaded: &Loaded, entry: &Entry, wanted: &[Wanted], target: &str
     {
         return;
     }
-    let target = wanted.map_or(target, |wanted| wanted.target.as_str());
+    let named = wanted.map(|wanted| wanted.target.as_str()).or(target);
     let built = match loaded.build_all(&entry.name, &values) {
         Ok(built) => built,
         Err(messages) => {
@@ -116,6 +130,7 @@ fn analyze_entry(loaded: &Loaded, entry: &Entry, wanted: &[Wanted], target: &str
     };
     for built in built {
         collect_names(&built.module, &entry.name, analysis);
+        let target = named.unwrap_or_else(|| architecture_of(&built.module));
         let context = PassContext::new(Target::cuda(target), &Options::default());
         for decision in explain(&built.module, &context) {
             let Some(at) = built.module.sources.locate(decision.span) else {
@@ -146,8 +161,13 @@ fn analyze_entry(loaded: &Loaded, entry: &Entry, wanted: &[Wanted], target: &str
                 analysis.choices.push(choice);
             }
         }
-        let (Ok(messages) | Err(messages)) = warnings(built.module, target);
-        messages.into_iter().for_each(|message| analysis.add(message));
+        match judge(built.module, named) {
+            Ok(judged) => {
+                let messages = judged.warnings.into_iter().chain(judged.untyped);
+                messages.for_each(|message| analysis.add(message));
+            }
+            Err(messages) => messages.into_iter().for_each(|message| analysis.add(message)),
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! What can go wrong while a kernel runs, and how it is reported.
 
 use std::fmt;
+use std::sync::Arc;
 
-use tirx_source::diagnostic::{Level, Message, Place};
+use crate::grid::Stats;
+use tirx_source::diagnostic::{CALLED, Level, Message, Place};
 use tirx_source::source::{SourceMap, Span};
 
 /// What went wrong.
@@ -70,6 +72,9 @@ impl fmt::Display for FaultKind {
     }
 }
 
+/// Calls around a place that a report shows.
+const MAX_CALLS: usize = 4;
+
 /// A line of the kernel's source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FaultLocation {
@@ -85,13 +90,25 @@ pub struct FaultLocation {
     pub end: (u32, u32),
     /// The line's text.
     pub text: String,
+    /// Of a line of an inline function: the line that calls it.
+    pub call: Option<Arc<FaultLocation>>,
 }
 
 impl FaultLocation {
     /// Where a span begins; `None` where it is of no text.
     pub fn of(sources: &SourceMap, span: Span) -> Option<FaultLocation> {
+        let around = sources.calls(span);
+        // From the outermost call on.
+        let call = around.into_iter().rev().fold(None, |call, around| {
+            FaultLocation::at(sources, around, call).map(Arc::new)
+        });
+        FaultLocation::at(sources, span, call)
+    }
+
+    fn at(sources: &SourceMap, span: Span, call: Option<Arc<FaultLocation>>) -> Option<FaultLocation> {
         let place = Place::of(sources, span)?;
         Some(FaultLocation {
+            call,
             file: place.file,
             line: place.start.0,
             column: place.start.1,
@@ -99,6 +116,17 @@ impl FaultLocation {
             end: place.end,
             text: place.text,
         })
+    }
+
+    /// The calls around the line, innermost first.
+    pub fn calls(&self) -> impl Iterator<Item = &FaultLocation> {
+        std::iter::successors(self.call.as_deref(), |location| location.call.as_deref())
+    }
+
+    /// The lines, from the place's own to the outermost call: equal for instructions that are counted together.
+    pub fn key(&self) -> Vec<(&str, u32)> {
+        let all = std::iter::once(self).chain(self.calls());
+        all.map(|at| (at.file.as_str(), at.line)).collect()
     }
 
     fn place(&self) -> Place {
@@ -157,11 +185,20 @@ pub struct FaultReport {
     pub thread: [u32; 3],
     /// Other places involved.
     pub notes: Vec<FaultNote>,
-    /// What the kernel had printed before.
+    /// What the kernel had printed before; of all blocks, if the fault ended a launch.
     pub output: String,
+    /// What the launch that it ended did and was observed to do until then.
+    pub stats: Stats,
 }
 
 impl Fault {
+    /// The fault as the end of a launch that did all this.
+    pub(crate) fn after(mut self, stats: Stats) -> Fault {
+        self.0.output.clone_from(&stats.output);
+        self.0.stats = stats;
+        self
+    }
+
     /// The fault in the form of the compiler's diagnostics: message, place, and notes with block and thread.
     pub fn to_diagnostic(&self) -> Message {
         let mut message = Message::new(Level::Error, self.head());
@@ -169,12 +206,30 @@ impl Fault {
         if self.kind != FaultKind::Launch {
             message = message.child(Level::Note, self.thread_text());
         }
-        for note in &self.notes {
-            let mut child = Message::new(Level::Note, note.message.as_str());
-            child.place = note.location.as_ref().map(FaultLocation::place);
+        for (text, at) in self.further() {
+            let mut child = Message::new(Level::Note, text);
+            child.place = at.map(FaultLocation::place);
             message.children.push(child);
         }
         message
+    }
+
+    /// The calls around the place of the fault, then the notes, each with the calls around it where these are others.
+    fn further(&self) -> Vec<(&str, Option<&FaultLocation>)> {
+        fn calls(location: Option<&FaultLocation>) -> impl Iterator<Item = (&str, Option<&FaultLocation>)> {
+            let calls = location.into_iter().flat_map(FaultLocation::calls);
+            calls.take(MAX_CALLS).map(|call| (CALLED, Some(call)))
+        }
+        let own = self.location.as_ref();
+        let mut all: Vec<_> = calls(own).collect();
+        for note in &self.notes {
+            let at = note.location.as_ref();
+            all.push((note.message.as_str(), at));
+            if at.and_then(|at| at.call.as_ref()) != own.and_then(|at| at.call.as_ref()) {
+                all.extend(calls(at));
+            }
+        }
+        all
     }
 
     fn head(&self) -> String {
@@ -196,9 +251,9 @@ impl fmt::Display for Fault {
         if self.kind != FaultKind::Launch {
             write!(f, "\n  {}", self.thread_text())?;
         }
-        for note in &self.notes {
-            write!(f, "\nnote: {}", note.message)?;
-            if let Some(at) = &note.location {
+        for (text, at) in self.further() {
+            write!(f, "\nnote: {text}")?;
+            if let Some(at) = at {
                 place(f, at)?;
             }
         }

@@ -171,15 +171,24 @@ pub fn explore(
         ..used
     }));
     let (counts, snapshots) = observer.unwrap_or_default();
-    let result = result.map_err(|fault| ctx.findings.told(fault));
-    result.map(|(lane_ops, output)| Stats {
-        lane_ops,
-        output,
+    let observed = Stats {
         counts,
         snapshots,
-        findings: ctx.findings.take(),
         ..Stats::default()
-    })
+    };
+    match result {
+        Ok((lane_ops, output)) => Ok(Stats {
+            lane_ops,
+            output,
+            findings: ctx.findings.take(),
+            ..observed
+        }),
+        Err(fault) => {
+            let output = fault.output.clone();
+            let fault = ctx.findings.told(fault);
+            Err(fault.after(Stats { output, ..observed }))
+        }
+    }
 }
 
 /// What the blocks of a launch share, and the memory contents that the next launch may find.
@@ -295,13 +304,10 @@ fn attempt<'a>(mut ctx: Context<'a>, threads: u64, all: bool) -> (Context<'a>, R
     {
         results.fault = Some((0, group.deadlock(&ctx, not_started)));
     }
-    if let Some((_, fault)) = results.fault {
-        let fault = ctx.findings.told(fault);
-        return (ctx, Err(fault));
-    }
     results.output.sort_by_key(|(block, _)| *block);
     let observer = ctx.observer.take().map(|observer| observer.finish(ctx.code));
     let (counts, snapshots) = observer.unwrap_or_default();
+    let fault = results.fault.map(|(_, fault)| ctx.findings.told(fault));
     let stats = Stats {
         findings: ctx.findings.take(),
         counts,
@@ -310,7 +316,11 @@ fn attempt<'a>(mut ctx: Context<'a>, threads: u64, all: bool) -> (Context<'a>, R
         timeline: results.timeline,
         output: results.output.into_iter().map(|(_, text)| text).collect(),
     };
-    (ctx, Ok(stats))
+    let result = match fault {
+        Some(fault) => Err(fault.after(stats)),
+        None => Ok(stats),
+    };
+    (ctx, result)
 }
 
 /// What the groups of a launch have done.

@@ -96,7 +96,7 @@ impl Counts {
     }
 }
 
-/// The counts of a line.
+/// The counts of a line; those of a line of an inline function are apart for each call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineCounts {
     /// The line; `None` for instructions that no line of the kernel asks for.
@@ -165,10 +165,10 @@ impl Observer {
                 continue;
             }
             let location = code.location(pc);
-            let key = |location: &Option<FaultLocation>| location.as_ref().map(|l| (l.file.clone(), l.line));
+            let key = location.as_ref().map(FaultLocation::key);
             match lines
                 .iter_mut()
-                .find(|line| key(&line.location) == key(&location))
+                .find(|line| line.location.as_ref().map(FaultLocation::key) == key)
             {
                 Some(line) => line.counts.add(counts),
                 None => lines.push(LineCounts {
@@ -177,7 +177,10 @@ impl Observer {
                 }),
             }
         }
-        lines.sort_by_key(|line| line.location.as_ref().map(|l| (l.file.clone(), l.line)));
+        fn key(line: &LineCounts) -> Option<Vec<(&str, u32)>> {
+            line.location.as_ref().map(FaultLocation::key)
+        }
+        lines.sort_by(|a, b| key(a).cmp(&key(b)));
         let snapshots = self.snapshots.into_inner();
         (
             lines,

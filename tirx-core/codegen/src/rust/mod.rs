@@ -165,6 +165,19 @@ pub fn is_bit_pattern(dtype: DType) -> bool {
 
 /// Prints the launcher of a kernel: `authored` is the function as written, `module` the lowered module.
 pub fn launcher(authored: &PrimFunc, module: &IRModule) -> Result<Launcher, Diagnostics> {
+    have_types(authored)?;
+    untyped_launcher(authored, module)
+}
+
+/// Whether the host function of a lowered module can be printed, whatever the dtypes of the parameters.
+///
+/// # Errors
+/// Host code that no launcher can run.
+pub fn check_host(authored: &PrimFunc, module: &IRModule) -> Result<(), Diagnostics> {
+    untyped_launcher(authored, module).map(|_| ())
+}
+
+fn untyped_launcher(authored: &PrimFunc, module: &IRModule) -> Result<Launcher, Diagnostics> {
     let host = abi::host_function(module, None).ok_or_else(|| {
         Diagnostics::from(
             Diagnostic::new(authored.span, "the kernel has no host function after lowering")
@@ -172,7 +185,6 @@ pub fn launcher(authored: &PrimFunc, module: &IRModule) -> Result<Launcher, Diag
         )
     })?;
     let signature = Signature::of(authored, host, module)?;
-    have_types(authored)?;
     let mut taken = names::Names::reserving(&["stream", "args", "constexpr"]);
     let names: Vec<String> = signature.params.iter().map(|p| taken.fresh(&p.name)).collect();
     let functions = abi::device_functions(module)
@@ -192,8 +204,11 @@ pub fn launcher(authored: &PrimFunc, module: &IRModule) -> Result<Launcher, Diag
     })
 }
 
-/// Errors for parameters of dtypes that Rust has no type for.
-fn have_types(authored: &PrimFunc) -> Result<(), Diagnostics> {
+/// Whether Rust has a type for each parameter.
+///
+/// # Errors
+/// The parameters of other dtypes.
+pub fn have_types(authored: &PrimFunc) -> Result<(), Diagnostics> {
     let mut errors = Vec::new();
     for var in &authored.params {
         let (span, message, label) = match authored.buffer_of(var) {

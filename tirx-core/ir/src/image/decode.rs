@@ -213,8 +213,16 @@ impl Decoder<'_> {
             sources.add(&*name, text);
             starts.push(lines);
         }
-        self.spans = self.list(|d| {
+        let mut spans: Vec<Span> = Vec::new();
+        self.list(|d| {
             let (file, line, column, length) = (d.uint()? as usize, d.u32()?, d.u32()?, d.u32()?);
+            let call = match d.uint()? as usize {
+                0 => Span::NONE,
+                call => match spans.get(call - 1) {
+                    Some(call) => *call,
+                    None => return d.fail("the call of a span does not stand before it"),
+                },
+            };
             let Some((start, size)) = starts.get(file).and_then(|f| f.get(&line)) else {
                 return d.fail("a span points at no line");
             };
@@ -222,8 +230,11 @@ impl Decoder<'_> {
                 return d.fail("a span leaves its line");
             }
             let start = start + column;
-            Ok(Span::new(FileId(file as u32 + 1), start, start + length))
+            let file = sources.called(FileId(file as u32 + 1), call);
+            spans.push(Span::new(file, start, start + length));
+            Ok(())
         })?;
+        self.spans = spans;
         self.dtypes = self.list(|d| {
             let code = d.byte()?;
             let Some(code) = CODES.get(code as usize) else {

@@ -45,13 +45,15 @@ pub struct Encoder {
     buffers: FxHashMap<Buffer, u64>,
 }
 
-/// A span as it is stored: file, line, first column and length in bytes, all from 0.
+/// A span as it is stored: file, line, first column and length in bytes, all from 0; the number of the span that calls it, from 1,
+/// which is smaller than its own, or 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     file: FileId,
     line: u32,
     column: u32,
     length: u32,
+    call: u64,
 }
 
 impl Encoder {
@@ -133,6 +135,7 @@ impl Encoder {
             for value in [place.line, place.column, place.length] {
                 self.uint(u64::from(value));
             }
+            self.uint(place.call);
         }
         self.uint(self.dtype_list.len() as u64);
         for dtype in std::mem::take(&mut self.dtype_list) {
@@ -202,9 +205,27 @@ impl Encoder {
         if self.structural {
             return;
         }
+        let id = self.number_of(span);
+        self.uint(id);
+    }
+
+    /// The number of a span, which is given one where it is new. Calls have theirs before what is in them.
+    fn number_of(&mut self, span: Span) -> u64 {
         if let Some(id) = self.spans.get(&span) {
-            let id = *id;
-            return self.uint(id);
+            return *id;
+        }
+        // The outermost call first.
+        let mut call = 0;
+        for around in self.sources.calls(span).into_iter().rev() {
+            call = self.number(around, call);
+        }
+        self.number(span, call)
+    }
+
+    /// The same where the number of the call around it is known.
+    fn number(&mut self, span: Span, call: u64) -> u64 {
+        if let Some(id) = self.spans.get(&span) {
+            return *id;
         }
         let id = match self.sources.locate(span) {
             None => 0,
@@ -220,10 +241,11 @@ impl Encoder {
                     .saturating_sub(span.start)
                     .min((at.line_text.len() - before) as u32);
                 let place = Place {
-                    file: span.file,
+                    file: self.sources.written(span.file),
                     line: at.line - 1,
                     column: before as u32,
                     length,
+                    call,
                 };
                 // Spans over several lines may differ in the part that is cut off.
                 let next = self.span_list.len() as u64 + 1;
@@ -235,7 +257,7 @@ impl Encoder {
             }
         };
         self.spans.insert(span, id);
-        self.uint(id);
+        id
     }
 
     fn ty(&mut self, ty: &Type) {

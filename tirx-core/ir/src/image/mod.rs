@@ -2,7 +2,8 @@
 //!
 //! The bytes are deterministic: the same module gives the same bytes on any machine. Variables and buffers are
 //! numbered by first occurrence; strings, dtypes and spans are tables. Of the source texts only the lines that spans
-//! point to are carried, with the names of their files, so that a fault shows the kernel's line.
+//! point to are carried, with the names of their files, so that a fault shows the kernel's line; a span in an inline function has the
+//! number of the span that calls it.
 //!
 //! Format: `TIRX`, a version byte, the tables (strings, lines, spans, dtypes), then the module. Numbers are LEB128,
 //! signed ones zigzag. Operators are stored by name, so that the table of intrinsics may grow.
@@ -20,7 +21,7 @@ use std::fmt;
 /// The first bytes.
 const MAGIC: &[u8; 4] = b"TIRX";
 /// The format's version; a decoder refuses others.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Why bytes are not an image.
 #[derive(Clone, Debug, PartialEq, Eq)]

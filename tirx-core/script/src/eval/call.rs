@@ -130,6 +130,15 @@ impl Interpreter {
         };
         let saved_file = std::mem::replace(&mut self.file, code.file);
         let caller = self.outside_of_builder(span).or(self.library_call);
+        // What the function adds to a kernel keeps the call.
+        let called = match self.is_building() && code.file < crate::parse::LIBRARY_FILE {
+            true => (
+                code.file,
+                self.sources.called(code.file, span.or(self.library_call)),
+            ),
+            false => Default::default(),
+        };
+        let saved_called = std::mem::replace(&mut self.called, called);
         let saved_call = std::mem::replace(&mut self.library_call, caller);
         let saved_scope = std::mem::replace(&mut self.scope, scope);
         let saved_mode = std::mem::replace(&mut self.mode, mode);
@@ -149,6 +158,7 @@ impl Interpreter {
         self.mode = saved_mode;
         self.scope = saved_scope;
         self.library_call = saved_call;
+        self.called = saved_called;
         self.file = saved_file;
         result.map_err(|mut e| {
             // An error in a library function is reported at its caller.

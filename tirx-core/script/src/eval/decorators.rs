@@ -303,10 +303,12 @@ impl Interpreter {
         let dtype = match returns {
             Some(returns) => {
                 let file = std::mem::replace(&mut self.file, callee.code.file);
+                let called = std::mem::take(&mut self.called);
                 let scope = std::mem::replace(&mut self.scope, callee.scope.clone());
                 let at = self.span(returns);
                 let value = self.eval(returns);
                 self.scope = scope;
+                self.called = called;
                 self.file = file;
                 match value? {
                     Value::None => DType::VOID,

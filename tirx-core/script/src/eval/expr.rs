@@ -34,7 +34,11 @@ impl Interpreter {
     }
 
     pub(super) fn span_at(&self, range: TextRange) -> Span {
-        span_of(self.file, range)
+        let span = span_of(self.file, range);
+        match self.called {
+            (file, called) if file == span.file => Span { file: called, ..span },
+            _ => span,
+        }
     }
 
     /// Evaluates an expression.
@@ -202,10 +206,7 @@ impl Interpreter {
                 self.in_text = outside;
                 value
             }
-            Err(e) => error(
-                span_of(self.file, e.range),
-                format!("syntax error in this string: {e}"),
-            ),
+            Err(e) => error(self.span_at(e.range), format!("syntax error in this string: {e}")),
         }
     }
 

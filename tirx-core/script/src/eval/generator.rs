@@ -42,6 +42,7 @@ enum Phase {
 pub(super) struct Generator {
     name: Rc<str>,
     file: FileId,
+    called: (FileId, FileId),
     scope: Rc<Scope>,
     /// The call that it belongs to; `None` for a generator expression.
     call: Option<(Option<Rc<super::Class>>, Option<Value>)>,
@@ -130,6 +131,7 @@ impl Interpreter {
         Iter::generator(Generator {
             name,
             file: self.file,
+            called: self.called,
             scope: self.scope.clone(),
             call,
             frames,
@@ -161,6 +163,7 @@ impl Interpreter {
             });
         }
         let saved_file = std::mem::replace(&mut self.file, generator.file);
+        let saved_called = std::mem::replace(&mut self.called, generator.called);
         let saved_scope = std::mem::replace(&mut self.scope, generator.scope.clone());
         let saved_mode = std::mem::replace(&mut self.mode, Mode::Meta);
         let saved_loops = std::mem::take(&mut self.loops);
@@ -173,6 +176,7 @@ impl Interpreter {
         self.loops = saved_loops;
         self.mode = saved_mode;
         self.scope = saved_scope;
+        self.called = saved_called;
         self.file = saved_file;
         if is_call {
             self.calls.pop();

@@ -98,6 +98,7 @@ impl Interpreter {
         };
         let span = kernel.code.span;
         let saved_file = std::mem::replace(&mut self.file, kernel.code.file);
+        let saved_called = std::mem::take(&mut self.called);
         let scope = Scope::new(ScopeKind::Block, Some(kernel.scope.clone()));
         let saved_scope = std::mem::replace(&mut self.scope, scope);
         let saved_mode = std::mem::replace(&mut self.mode, Mode::Kernel);
@@ -119,6 +120,7 @@ impl Interpreter {
         self.calls = saved_calls;
         self.mode = saved_mode;
         self.scope = saved_scope;
+        self.called = saved_called;
         self.file = saved_file;
         result?;
         if !std::mem::take(&mut self.entered).is_empty() {

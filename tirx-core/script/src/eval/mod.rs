@@ -158,6 +158,8 @@ struct CallInfo {
 pub struct Interpreter {
     // The text.
     file: FileId,
+    /// While a function is called in a kernel: its file, and that file within the call.
+    called: (FileId, FileId),
     sources: SourceMap,
     files: BTreeMap<String, ParsedFile>,
     loaded: FxHashMap<String, Rc<Module>>,
@@ -281,6 +283,7 @@ impl Interpreter {
         let releases = releases.filter_map(|f| Some((f.file, f.evidence.release()?)));
         Interpreter {
             file: FileId::NONE,
+            called: (FileId::NONE, FileId::NONE),
             releases: releases.collect(),
             sources,
             files,

@@ -9,7 +9,7 @@ use super::dict::{self, Dict, Set};
 use super::expr::at;
 use super::value::Value;
 use super::{Args, Interpreter};
-use crate::diagnostic::{Result, error};
+use crate::diagnostic::{Diagnostic, Result, error};
 use crate::lang;
 use crate::source::Span;
 
@@ -151,15 +151,23 @@ impl Interpreter {
         }
         match self.meta_binary(op, a, b, span)? {
             Some(v) => Ok(v),
-            None => self.raise(
-                "TypeError",
-                span,
-                format!(
-                    "unsupported operands of \"{text}\": {} and {}",
-                    a.type_name(),
-                    b.type_name()
-                ),
-            ),
+            None => {
+                let mut error = Box::new(Diagnostic::new(
+                    span,
+                    format!(
+                        "unsupported operands of \"{text}\": {} and {}",
+                        a.type_name(),
+                        b.type_name()
+                    ),
+                ));
+                if [a, b].iter().any(|value| value.type_name() == "layout axis") {
+                    error.help = Some(
+                        "a name that is not defined may be that of an axis of layouts, as in `1 @ m`"
+                            .to_string(),
+                    );
+                }
+                Err(self.as_exception("TypeError", error))
+            }
         }
     }
 

@@ -78,6 +78,11 @@ impl Place {
     }
 }
 
+/// What the note at a call around an error says.
+pub const CALLED: &str = "called from here";
+/// Notes of a message up to which the calls around it are shown.
+const MAX_NOTES: usize = 6;
+
 /// A message or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -102,7 +107,7 @@ impl Message {
         }
     }
 
-    /// A diagnostic over the texts that it points into.
+    /// A diagnostic over the texts that it points into. The calls around its span are notes behind its own, unless one of these is there.
     pub fn of(diagnostic: &Diagnostic, sources: &SourceMap) -> Message {
         let mut message = Message::new(Level::Error, diagnostic.message.as_str());
         message.place = Place::of(sources, diagnostic.span);
@@ -113,6 +118,14 @@ impl Message {
             let mut child = Message::new(Level::Note, note.message.as_str());
             child.place = Place::of(sources, note.span);
             message.children.push(child);
+        }
+        for call in sources.calls(diagnostic.span) {
+            let known = diagnostic.notes.iter().any(|note| note.span == call);
+            if !known && message.children.len() < MAX_NOTES {
+                let mut child = Message::new(Level::Note, CALLED);
+                child.place = Place::of(sources, call);
+                message.children.push(child);
+            }
         }
         let help = diagnostic
             .help

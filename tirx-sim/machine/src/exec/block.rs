@@ -336,13 +336,14 @@ impl Block {
                 id,
                 call: 0,
             };
-            let stop = match machine.run(&mut strand) {
-                Ok(stop) => stop,
-                Err(trap) => return Err((strand.pc, fault(ctx, shared, id, strand.pc, *trap))),
-            };
+            let stop = machine.run(&mut strand);
             if shared.recorded {
                 shared.ran(warp, id, began);
             }
+            let stop = match stop {
+                Ok(stop) => stop,
+                Err(trap) => return Err((strand.pc, fault(ctx, shared, id, strand.pc, *trap))),
+            };
             match stop {
                 Stop::Gone => progress = true,
                 Stop::Blocked(status) => {

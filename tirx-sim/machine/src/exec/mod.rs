@@ -90,6 +90,7 @@ use crate::bytecode::{Ballot, Code, Pc};
 use crate::explore::{Footprint, Object};
 use crate::fault::{Fault, FaultKind, FaultNote, FaultReport};
 use crate::findings::{Excusable, Findings};
+use crate::grid::Stats;
 use crate::memory::{Memory, Storage};
 use crate::observe::Observer;
 use crate::stand_in::StandIns;
@@ -463,6 +464,7 @@ fn report(ctx: &Context<'_>, shared: &Shared, warp: usize, pc: usize, trap: Trap
             })
             .collect(),
         output: shared.output.clone(),
+        stats: Stats::default(),
     }
     .into()
 }

@@ -14,6 +14,7 @@ use super::place::Spot;
 use super::run::Machine;
 use crate::alu::LANES;
 use crate::bytecode::{Access, AsyncInst, DebugHome, Inst, Operand, Region, TensorInst};
+use crate::fault::FaultLocation;
 use crate::numeric::Kind;
 use crate::observe::{Counts, KINDS, MOST_ELEMENTS, MOST_SNAPSHOTS, Named, Observer, Snapshot, StopAt};
 
@@ -398,11 +399,18 @@ impl Machine<'_, '_> {
         strand: &Strand,
     ) {
         let code = self.ctx.code;
+        // The line, where the instruction is in it or in an inline function that it calls; and the calls around the line.
         let line = |pc: usize| {
-            let place = code.places.get(pc)?;
-            Some(code.locations.get(*place as usize)?.as_ref()?.line)
+            let location = code.locations.get(*code.places.get(pc)? as usize)?.as_ref()?;
+            let at = std::iter::once(location).chain(location.calls());
+            at.into_iter()
+                .find(|at| at.line == stop.line)
+                .map(FaultLocation::key)
         };
-        let comes = line(pc) == Some(stop.line) && (line(last) != Some(stop.line) || pc <= last);
+        let comes = match (line(pc), line(last)) {
+            (Some(here), Some(before)) => here != before || pc <= last,
+            (here, _) => here.is_some(),
+        };
         if !comes || self.shared.linear != stop.block {
             return;
         }
