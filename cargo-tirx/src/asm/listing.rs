@@ -1,7 +1,8 @@
 //! PTX and machine code as text: functions, instructions with their lines and classes, loops.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::loops::{self, Loop};
 
 /// What a text is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +23,9 @@ pub(super) struct Item {
     /// The file and line that it came from.
     pub(super) place: Option<(String, u32)>,
     /// The label that it may jump to.
-    target: Option<String>,
+    pub(super) target: Option<String>,
+    /// Whether the next instruction may follow it: a jump without a condition and the end of a function have none.
+    pub(super) continues: bool,
     class: &'static str,
 }
 
@@ -35,6 +38,8 @@ pub(super) struct Function {
 
 const TENSOR: &str = "tensor core";
 const OTHER: &str = "other";
+const SYNCHRONIZATION: &str = "synchronization";
+const BRANCHES: &str = "branches";
 
 /// The classes of machine instructions, by the beginning of the operation. The first that fits counts.
 const SASS: &[(&str, &[&str])] = &[
@@ -78,7 +83,7 @@ const SASS: &[(&str, &[&str])] = &[
         &["LDG", "STG", "LD.", "ST.", "RED", "ATOM", "LDE", "STE"],
     ),
     (
-        "synchronization",
+        SYNCHRONIZATION,
         &[
             "BAR",
             "SYNCS",
@@ -100,7 +105,7 @@ const SASS: &[(&str, &[&str])] = &[
     ("shuffles", &["SHFL", "VOTE", "MATCH", "REDUX", "CREDUX"]),
     ("special functions", &["MUFU"]),
     (
-        "branches",
+        BRANCHES,
         &["BRA", "BRX", "JMP", "EXIT", "RET", "CALL", "BREAK", "YIELD"],
     ),
     (
@@ -148,7 +153,7 @@ const PTX: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "synchronization",
+        SYNCHRONIZATION,
         &[
             "bar.",
             "barrier.",
@@ -170,7 +175,7 @@ const PTX: &[(&str, &[&str])] = &[
         "special functions",
         &["ex2", "lg2", "sin", "cos", "rcp", "rsqrt", "sqrt", "tanh"],
     ),
-    ("branches", &["bra", "brx", "ret", "exit", "call"]),
+    (BRANCHES, &["bra", "brx", "ret", "exit", "call"]),
     (
         "floating point",
         &[
@@ -221,6 +226,21 @@ fn mnemonic(text: &str) -> &str {
     .trim_end_matches([';', ','])
 }
 
+/// Whether nothing follows an operation if it is done: jumps and the ends of functions.
+fn ends(mnemonic: &str) -> bool {
+    let operation = mnemonic.split('.').next().unwrap_or_default();
+    ["BRA", "JMP", "EXIT", "RET", "bra", "exit", "ret"].contains(&operation)
+}
+
+/// Whether machine code is run under a condition: `@P0 BRA`, `BRA.U UP0`, `BRA.DIV UR4`.
+fn has_condition(text: &str) -> bool {
+    let operands = text
+        .split_once(char::is_whitespace)
+        .map_or("", |(_, operands)| operands);
+    let label = operands.split('`').next().unwrap_or_default();
+    text.starts_with('@') || operands.contains('`') && !label.trim().is_empty()
+}
+
 /// The functions of a text.
 pub(super) fn read(text: &str, syntax: Syntax) -> Vec<Function> {
     match syntax {
@@ -260,6 +280,7 @@ fn read_sass(text: &str) -> Vec<Function> {
         } else if line.starts_with(".L_") && line.ends_with(':') {
             function.items.push(Item {
                 text: line.to_string(),
+                continues: true,
                 ..Item::default()
             });
         } else if let Some((address, rest)) = line.strip_prefix("/*").and_then(|rest| rest.split_once("*/")) {
@@ -272,6 +293,7 @@ fn read_sass(text: &str) -> Vec<Function> {
                 target: target
                     .map(|(label, _)| format!("{label}:"))
                     .filter(|_| mnemonic.starts_with("BRA") || mnemonic.starts_with("JMP")),
+                continues: has_condition(rest) || !ends(&mnemonic),
                 mnemonic,
                 place: place.clone(),
             });
@@ -330,6 +352,7 @@ fn read_ptx(text: &str) -> Vec<Function> {
         } else if line.starts_with('$') && line.ends_with(':') {
             function.items.push(Item {
                 text: line.to_string(),
+                continues: true,
                 ..Item::default()
             });
         } else if line.ends_with(';') && !line.starts_with(['.', '/']) {
@@ -342,6 +365,7 @@ fn read_ptx(text: &str) -> Vec<Function> {
                 text: line.to_string(),
                 class: class(Syntax::Ptx, &mnemonic),
                 target: target.map(|label| format!("{}:", label.trim_end_matches(';'))),
+                continues: line.starts_with('@') || !ends(&mnemonic),
                 mnemonic,
                 place: place.clone(),
             });
@@ -359,27 +383,33 @@ fn read_ptx(text: &str) -> Vec<Function> {
 }
 
 impl Function {
-    fn instructions(&self, range: Range<usize>) -> impl Iterator<Item = &Item> {
-        let items = self.items.get(range).unwrap_or_default();
-        items.iter().filter(|item| !item.mnemonic.is_empty())
+    /// The items of a part that are instructions.
+    fn instructions<'a>(&'a self, part: &'a BTreeSet<usize>) -> impl Iterator<Item = &'a Item> {
+        let items = part.iter().filter_map(|at| self.items.get(*at));
+        items.filter(|item| !item.mnemonic.is_empty())
+    }
+
+    /// All of it.
+    pub(super) fn all(&self) -> BTreeSet<usize> {
+        (0..self.items.len()).collect()
     }
 
     /// The instructions of a part.
-    pub(super) fn count(&self, range: Range<usize>) -> usize {
-        self.instructions(range).count()
+    pub(super) fn count(&self, part: &BTreeSet<usize>) -> usize {
+        self.instructions(part).count()
     }
 
     /// The lines that a part came from.
-    pub(super) fn lines(&self, range: Range<usize>) -> Vec<(String, u32)> {
-        self.instructions(range)
+    pub(super) fn lines(&self, part: &BTreeSet<usize>) -> Vec<(String, u32)> {
+        self.instructions(part)
             .filter_map(|item| item.place.clone())
             .collect()
     }
 
     /// The instructions of a part by class: `tensor core 8, shared memory 4`.
-    pub(super) fn classes(&self, range: Range<usize>) -> String {
+    pub(super) fn classes(&self, part: &BTreeSet<usize>) -> String {
         let mut counts: Vec<(&str, usize)> = Vec::new();
-        for item in self.instructions(range) {
+        for item in self.instructions(part) {
             match counts.iter_mut().find(|(class, _)| *class == item.class) {
                 Some((_, count)) => *count += 1,
                 None => counts.push((item.class, 1)),
@@ -394,54 +424,41 @@ impl Function {
         parts.join(", ")
     }
 
-    /// The parts from a label to a jump back to it.
-    fn loops(&self) -> Vec<Range<usize>> {
-        let mut labels: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut loops = Vec::new();
-        for (at, item) in self.items.iter().enumerate() {
-            match &item.target {
-                _ if item.mnemonic.is_empty() => {
-                    labels.insert(&item.text, at);
-                }
-                // The jump to itself at a function's end is no loop.
-                Some(label) => {
-                    let first = labels.get(label.as_str()).copied();
-                    loops.extend(first.filter(|first| first + 1 < at).map(|first| first..at + 1));
-                }
-                None => {}
-            }
-        }
-        loops
+    /// The loops, from the control flow.
+    fn loops(&self) -> Vec<Loop> {
+        loops::of(&self.items)
     }
 
-    /// The loop where the time is probably spent: of those without a loop inside the one with most matrix products, else
-    /// most instructions.
-    pub(super) fn hot_loop(&self) -> Option<Range<usize>> {
+    /// The loop where the time is probably spent: the one with most matrix instructions in an iteration, those of loops within it left
+    /// out; without any, the one with most other work. Loops that only wait are none.
+    pub(super) fn hot_loop(&self) -> Option<BTreeSet<usize>> {
         let loops = self.loops();
-        let has_inner = |outer: &Range<usize>| {
-            loops
-                .iter()
-                .any(|inner| inner != outer && outer.contains(&inner.start) && inner.end <= outer.end)
+        let of_class = |one: &Loop, class: &dyn Fn(&str) -> bool| {
+            self.instructions(&one.own)
+                .filter(|item| class(item.class))
+                .count()
         };
-        let score = |range: &Range<usize>| {
-            let products = self
-                .instructions(range.clone())
-                .filter(|item| item.class == TENSOR);
-            (products.count(), !has_inner(range), self.count(range.clone()))
+        let works = |class: &str| ![OTHER, SYNCHRONIZATION, BRANCHES].contains(&class);
+        let waits = |one: &&Loop| {
+            of_class(one, &|class| class == SYNCHRONIZATION) > 0
+                && of_class(one, &works) == 0
+                && !one.has_inner
         };
-        let innermost = loops.iter().filter(|range| {
-            let products = |range: &Range<usize>| score(range).0;
-            // A loop around a wait that has the products itself is the hot one.
-            !has_inner(range)
-                || products(range) > 0
-                    && loops.iter().all(|inner| {
-                        inner == *range
-                            || !(range.contains(&inner.start) && inner.end <= range.end)
-                            || products(inner) == 0
-                    })
-        });
+        let score = |one: &Loop| {
+            (
+                of_class(one, &|class| class == TENSOR),
+                one.depth,
+                of_class(one, &works),
+                one.own.len(),
+            )
+        };
         // The first of equal ones.
-        innermost.rev().max_by_key(|range| score(range)).cloned()
+        let hot = loops
+            .iter()
+            .filter(|one| !waits(one))
+            .rev()
+            .max_by_key(|one| score(one));
+        hot.map(|hot| hot.items.clone())
     }
 }
 
@@ -459,14 +476,14 @@ mod tests {
         let functions = read(SASS_TEXT, Syntax::Sass);
         assert_eq!((functions.len(), functions[0].name.as_str()), (1, "k"));
         let k = &functions[0];
-        assert_eq!(k.count(0..k.items.len()), 9);
+        assert_eq!(k.count(&k.all()), 9);
         assert_eq!(k.items[2].place, Some(("/a/k.py".into(), 7)));
         let hot = k.hot_loop().unwrap();
         assert_eq!(
-            k.classes(hot.clone()),
+            k.classes(&hot),
             "tensor core 1, shared memory 1, floating point 1, branches 1"
         );
-        assert_eq!(k.lines(hot).first(), Some(&("/a/k.py".into(), 8)));
+        assert_eq!(k.lines(&hot).first(), Some(&("/a/k.py".into(), 8)));
         assert_eq!(k.loops().len(), 2, "the jump to itself at the end is none");
     }
 
@@ -479,10 +496,10 @@ mod tests {
         assert_eq!((functions.len(), functions[0].name.as_str()), (1, "k"));
         let hot = functions[0].hot_loop().unwrap();
         assert_eq!(
-            functions[0].classes(hot.clone()),
+            functions[0].classes(&hot),
             "global memory 1, floating point 1, branches 1"
         );
-        assert_eq!(functions[0].lines(hot)[0], ("/a/k.py".into(), 8));
+        assert_eq!(functions[0].lines(&hot)[0], ("/a/k.py".into(), 8));
     }
 
     #[test]
@@ -490,6 +507,60 @@ mod tests {
         let text = ".text.k:\n.L_x_0:\n/*00*/ HGMMA.64x64x16.F32 R0, gdesc[UR4], R0 ;\n.L_x_1:\n/*10*/ SYNCS.X P0, [UR4] ;\n/*20*/ NOP ;\n\
             /*30*/ @!P0 BRA `(.L_x_1) ;\n/*40*/ @P1 BRA `(.L_x_0) ;\n";
         let functions = read(text, Syntax::Sass);
-        assert_eq!(functions[0].hot_loop(), Some(0..functions[0].items.len()));
+        assert_eq!(functions[0].hot_loop(), Some(functions[0].all()));
+    }
+
+    fn hot(text: &str) -> Option<String> {
+        let functions = read(text, Syntax::Sass);
+        let hot = functions[0].hot_loop()?;
+        Some(functions[0].classes(&hot))
+    }
+
+    /// ptxas puts the rare part of a wait behind the code: it jumps back into the loop, and is no loop around all of it.
+    #[test]
+    fn a_wait_behind_the_code_makes_no_loop_of_the_kernel() {
+        let text = ".text.k:\n/*00*/ LDG R0, [R2] ;\n.L_x_0:\n/*10*/ SYNCS.X P0, [UR4] ;\n/*20*/ @!P0 BRA `(.L_x_9) ;\n.L_x_1:\n\
+            /*30*/ HGMMA.64x64x16.F32 R0, gdesc[UR4], R0 ;\n/*40*/ HGMMA.64x64x16.F32 R0, gdesc[UR8], R0 ;\n/*50*/ @P1 BRA `(.L_x_0) ;\n\
+            /*60*/ STG.E [R2], R8 ;\n/*70*/ STG.E [R4], R8 ;\n/*80*/ EXIT ;\n.L_x_9:\n/*90*/ SYNCS.X P0, [UR4] ;\n/*a0*/ @!P0 BRA `(.L_x_9) ;\n\
+            /*b0*/ BRA `(.L_x_1) ;\n";
+        assert_eq!(
+            hot(text).as_deref(),
+            Some("tensor core 2, branches 4, synchronization 2"),
+            "the loop with its wait, without the stores"
+        );
+    }
+
+    /// Of a loop over tiles and the loop over the depth of a tile, the inner one; also where products were moved out of it.
+    #[test]
+    fn the_loop_with_most_products_in_an_iteration_is_the_hot_one() {
+        let mma = "/*10*/ HMMA.16816.F32 R8, R4, R6, R8 ;\n";
+        let nested = |outer: usize, inner: usize| {
+            format!(
+                ".text.k:\n.L_x_0:\n{}.L_x_1:\n{}/*20*/ @P0 BRA `(.L_x_1) ;\n/*30*/ STG.E [R2], R8 ;\n/*40*/ @P1 BRA `(.L_x_0) ;\n/*50*/ EXIT ;\n",
+                mma.repeat(outer),
+                mma.repeat(inner)
+            )
+        };
+        assert_eq!(hot(&nested(2, 2)).as_deref(), Some("tensor core 2, branches 1"));
+        assert_eq!(hot(&nested(0, 1)).as_deref(), Some("tensor core 1, branches 1"));
+        assert_eq!(
+            hot(&nested(4, 0)).as_deref(),
+            Some("tensor core 4, branches 2, global memory 1"),
+            "the outer one has them"
+        );
+        // Two loops beside each other.
+        let text = format!(
+            ".text.k:\n.L_x_0:\n{}/*20*/ @P0 BRA `(.L_x_0) ;\n.L_x_1:\n{}{}/*30*/ @P0 BRA `(.L_x_1) ;\n/*40*/ EXIT ;\n",
+            mma,
+            mma.repeat(3),
+            "/*38*/ IADD3 R1, R1, R1, RZ ;\n".repeat(2)
+        );
+        assert_eq!(hot(&text).as_deref(), Some("tensor core 3, branches 1, other 2"));
+    }
+
+    #[test]
+    fn a_loop_that_only_waits_is_not_hot() {
+        let text = ".text.k:\n/*00*/ LDG R0, [R2] ;\n.L_x_0:\n/*10*/ SYNCS.X P0, [UR4] ;\n/*20*/ NOP ;\n/*30*/ @!P0 BRA `(.L_x_0) ;\n/*40*/ EXIT ;\n";
+        assert_eq!(hot(text), None);
     }
 }

@@ -1,6 +1,7 @@
 //! `cargo tirx asm`: what a kernel became, beside the lines of its file.
 
 mod listing;
+mod loops;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -168,9 +169,9 @@ fn beside_cuda(code: &KernelCode) -> String {
 fn beside(code: &KernelCode, functions: &[Function], summary: bool) -> String {
     let mut text = String::new();
     for function in functions {
-        let all = 0..function.items.len();
-        let kernels_line = |range: &std::ops::Range<usize>| {
-            let lines = function.lines(range.clone());
+        let all = function.all();
+        let kernels_line = |part: &std::collections::BTreeSet<usize>| {
+            let lines = function.lines(part);
             let own: Vec<u32> = lines
                 .into_iter()
                 .filter(|(file, line)| heading(code, file, *line).is_some())
@@ -187,17 +188,17 @@ fn beside(code: &KernelCode, functions: &[Function], summary: bool) -> String {
             code.kernel,
             code.target,
             function.name,
-            function.count(all.clone())
+            function.count(&all)
         );
-        text += &format!("  all: {}\n", function.classes(all));
+        text += &format!("  all: {}\n", function.classes(&all));
         let hot = function.hot_loop();
         match &hot {
             Some(hot) => {
                 text += &format!(
                     "  hot loop: {} instructions{}: {}\n",
-                    function.count(hot.clone()),
+                    function.count(hot),
                     kernels_line(hot),
-                    function.classes(hot.clone())
+                    function.classes(hot)
                 );
             }
             None => text += "  no loop\n",

@@ -1,14 +1,16 @@
 //! What an editor gets for each request: the answers of `tirx_services`, for files.
 
+use std::path::Path;
+
 use lsp_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeActionResponse, CompletionParams,
     CompletionResponse, GotoDefinitionParams, GotoDefinitionResponse, Hover, HoverParams, InlayHint,
-    InlayHintParams, Location, SignatureHelp, SignatureHelpParams, WorkspaceEdit,
+    InlayHintParams, Location, Range, SignatureHelp, SignatureHelpParams, WorkspaceEdit,
 };
 use tirx_services::editor::{self, text};
 
 use super::Server;
-use super::modules::{module_of, real, resolved};
+use super::modules::{Reach, module_of, real, resolved};
 use super::uri::uri_of;
 
 pub(super) fn hover(server: &Server, params: &HoverParams) -> Option<Hover> {
@@ -43,25 +45,23 @@ pub(super) fn definition(server: &Server, params: &GotoDefinitionParams) -> Opti
     let imported = imports.iter().find_map(|one| {
         // A module, or a name behind it; else a name of a module.
         let module = (dotted == one.alias || behind(&one.alias).is_some())
-            .then(|| module_of(&file.path, one))
+            .then(|| module_of(&file.path, one, Reach::Libraries))
             .flatten();
         let (path, wanted) = match (module, &one.name) {
             (Some(path), _) => (path, behind(&one.alias).and_then(|rest| rest.split('.').next())),
-            (None, Some((name, ..))) if first == one.alias => {
-                (resolved(&file.path, &one.module)?, Some(name.as_str()))
-            }
+            (None, Some((name, ..))) if first == one.alias => (
+                resolved(&file.path, &one.module, Reach::Libraries)?,
+                Some(name.as_str()),
+            ),
             _ => return None,
         };
-        let open = server.files.values().find(|other| real(&other.path) == path);
-        let target = match open {
-            Some(other) => other.document.text.clone(),
-            None => std::fs::read_to_string(&path).ok()?,
-        };
-        let range = wanted.and_then(|wanted| text::definition(&target, wanted, target.len()));
-        Some(Location {
-            uri: uri_of(&path)?,
-            range: range.unwrap_or_default(),
-        })
+        match wanted {
+            Some(wanted) => defined_in(server, &path, wanted, 0),
+            None => Some(Location {
+                uri: uri_of(&path)?,
+                range: Range::default(),
+            }),
+        }
     });
     let here = || {
         let range = text::definition(&file.document.text, first, byte)?;
@@ -73,6 +73,39 @@ pub(super) fn definition(server: &Server, params: &GotoDefinitionParams) -> Opti
     imported.or_else(here).map(GotoDefinitionResponse::Scalar)
 }
 
+/// Files that are followed to a definition, each of which imports the name from the next one.
+const MAX_IMPORTS: usize = 16;
+
+/// The definition of a name in a file, or in the one that the file imports it from; the beginning of the file where it has none.
+fn defined_in(server: &Server, path: &Path, wanted: &str, followed: usize) -> Option<Location> {
+    let open = server.files.values().find(|other| real(&other.path) == path);
+    let target = match open {
+        Some(other) => other.document.text.clone(),
+        None => std::fs::read_to_string(path).ok()?,
+    };
+    let imports = text::imports(&target);
+    let from = imports.iter().find(|one| one.alias == wanted);
+    if let Some(one) = from.filter(|_| followed < MAX_IMPORTS) {
+        let further = match (module_of(path, one, Reach::Libraries), &one.name) {
+            (Some(module), _) => uri_of(&module).map(|uri| Location {
+                uri,
+                range: Range::default(),
+            }),
+            (None, Some((name, ..))) => {
+                let module = resolved(path, &one.module, Reach::Libraries);
+                module.and_then(|module| defined_in(server, &module, name, followed + 1))
+            }
+            _ => None,
+        };
+        if further.is_some() {
+            return further;
+        }
+    }
+    Some(Location {
+        uri: uri_of(path)?,
+        range: text::definition(&target, wanted, target.len()).unwrap_or_default(),
+    })
+}
 pub(super) fn hints(server: &Server, params: &InlayHintParams) -> Option<Vec<InlayHint>> {
     let file = server.file(&params.text_document.uri)?;
     Some(editor::hints(&file.document, params.range))

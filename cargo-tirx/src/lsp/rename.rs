@@ -7,7 +7,7 @@ use lsp_types::{Range, RenameParams, TextEdit, Uri, WorkspaceEdit};
 
 use tirx_services::editor::text;
 
-use super::modules::{module_of, real, resolved};
+use super::modules::{Reach, module_of, real, resolved};
 use super::uri::uri_of;
 use super::{File, Server};
 
@@ -59,14 +59,14 @@ fn origin(file: &File, dotted: &str) -> Origin {
     if let Some((module, name)) = dotted.rsplit_once('.') {
         let imports = text::imports(&file.document.text);
         let of_it = imports.iter().find(|one| one.alias == module);
-        let path = of_it.and_then(|one| module_of(&file.path, one));
+        let path = of_it.and_then(|one| module_of(&file.path, one, Reach::Package));
         return path.map_or(Origin::Unknown, |path| Origin::Module(path, name.to_string()));
     }
     match text::imports(&file.document.text)
         .iter()
         .find(|one| one.alias == dotted)
     {
-        Some(one) => match (&one.name, resolved(&file.path, &one.module)) {
+        Some(one) => match (&one.name, resolved(&file.path, &one.module, Reach::Package)) {
             (Some((name, ..)), Some(path)) if name == dotted => Origin::Module(path, name.clone()),
             _ => Origin::File,
         },
@@ -139,7 +139,7 @@ fn uses_of(path: &Path, source: &str, origin: &Path, name: &str) -> Vec<Range> {
     for one in text::imports(source) {
         match &one.name {
             Some((imported, start, end)) if imported == name || imported == "*" => {
-                if resolved(path, &one.module).as_deref() != Some(origin) {
+                if resolved(path, &one.module, Reach::Package).as_deref() != Some(origin) {
                     continue;
                 }
                 match one.alias == *name || imported == "*" {
@@ -147,7 +147,7 @@ fn uses_of(path: &Path, source: &str, origin: &Path, name: &str) -> Vec<Range> {
                     false => ranges.push(text::range_of(source, *start, *end)),
                 }
             }
-            _ if module_of(path, &one).as_deref() == Some(origin) => {
+            _ if module_of(path, &one, Reach::Package).as_deref() == Some(origin) => {
                 ranges.extend(text::attributes(source, &one.alias, name));
             }
             _ => {}

@@ -410,6 +410,61 @@ fn a_name_is_renamed_in_all_files_that_import_it() {
     session.child.wait().unwrap();
 }
 
+/// A kernel of a library that the package depends on, imported by its name, behind a module, and by way of another file of the library.
+#[test]
+fn definitions_are_found_in_libraries() {
+    let folder = Folder::new();
+    let write = |file: &str, text: &str| {
+        let path = folder.path(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let manifest = |name: &str, more: &str| {
+        format!(
+            "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n{more}\n[workspace]\n"
+        )
+    };
+    write("far/Cargo.toml", &manifest("far", "links = \"far-kernels\"\n"));
+    write("far/build.rs", "fn main() {}\n");
+    write("far/src/lib.rs", "");
+    write("far/kernels.toml", "");
+    write("far/all.py", "from .shapes import twice\n");
+    write("far/shapes.py", SHAPES);
+    write(
+        "near/Cargo.toml",
+        &manifest("near", "[dependencies]\nfar = { path = \"../far\" }\n"),
+    );
+    write("near/src/lib.rs", "");
+    let text = "from far_kernels.shapes import WIDTH\nfrom far_kernels import shapes as s\nfrom far_kernels.all import twice\n\
+        x = WIDTH + s.twice(1) + twice(2)\n";
+    write("near/kernels/k.py", text);
+    let at_file = |file: &str| format!("file://{}", folder.path(file).canonicalize().unwrap().display());
+    let (uri, shapes) = (at_file("near/kernels/k.py"), at_file("far/shapes.py"));
+    let mut session = Session::start();
+    let document = json!({"uri": uri, "languageId": "python", "version": 1, "text": text});
+    session.tell("textDocument/didOpen", json!({"textDocument": document}));
+    for (part, skipped, line) in [
+        ("= WIDTH", 3, 0),
+        ("s.twice", 3, 3),
+        ("twice(2)", 1, 3),
+        ("WIDTH\n", 1, 0),
+    ] {
+        let params = json!({"textDocument": {"uri": uri}, "position": at(text, part, skipped)});
+        let place = session.ask("textDocument/definition", params);
+        assert_eq!(
+            (&place["uri"], &place["range"]["start"]["line"]),
+            (&json!(shapes), &json!(line)),
+            "{part}: {place}"
+        );
+    }
+    // What a library defines is not renamed from outside.
+    let params = json!({"textDocument": {"uri": uri}, "position": at(text, "= WIDTH", 3), "newName": "W"});
+    let changes = session.ask("textDocument/rename", params)["changes"].clone();
+    assert!(changes.get(&shapes).is_none(), "{changes}");
+    session.tell("exit", Value::Null);
+    session.child.wait().unwrap();
+}
+
 #[test]
 fn stubs_are_written() {
     let folder = Folder::new();
