@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::path::Path;
 use std::process::Command;
 
-use tirx_rt::{Device, Error, LaunchAttributes, Tensor, bf16};
+use tirx_rt::{Device, Error, Graph, LaunchAttributes, Pinned, Stream, Tensor, bf16};
 
 tirx_rt::include_kernels!();
 
@@ -111,9 +111,15 @@ impl Kept {
         }
     }
 
-    fn without_devices(&self) {
+    /// A handle of a stream.
+    fn stream(&self, name: &str) -> usize {
         // SAFETY: as above.
-        unsafe { *self.place::<i32>("stub_devices") = 0 };
+        unsafe { *self.place::<usize>(name) }
+    }
+
+    fn set_devices(&self, count: i32) {
+        // SAFETY: as above.
+        unsafe { *self.place::<i32>("stub_devices") = count };
     }
 
     fn fail_with(&self, result: i32) {
@@ -272,6 +278,209 @@ fn deterministic_launches_come_one_at_a_time() {
     }
 }
 
+/// The stub's handle of a stream.
+fn handle(stream: &Stream) -> usize {
+    stream.as_cudarc().unwrap().cu_stream() as usize
+}
+
+/// A graph of a launch, a copy between tensors, one from pinned memory and one to it; all that it uses is gone but for the
+/// pinned memory.
+fn recorded(stream: &Stream, from: &Pinned<f32>, to: &mut Pinned<f32>) -> Graph {
+    let mut a = Tensor::<f32>::zeros(stream, [256]).unwrap();
+    let mut b = Tensor::<f32>::full(stream, 1.0, [256]).unwrap();
+    let mut c = Tensor::<f32>::full(stream, 2.0, [256]).unwrap();
+    let work = move |s: &Stream| {
+        a.copy_from_pinned(s, from)?;
+        kernels::scale(s, &a, &mut b)?;
+        c.copy_from(s, &a)?;
+        b.fill_zero(s)?;
+        c.copy_to_pinned(s, to)
+    };
+    stream.capture(work).unwrap()
+}
+
+#[test]
+fn a_graph_keeps_what_it_uses_and_is_a_use_like_others() {
+    let name = "a_graph_keeps_what_it_uses_and_is_a_use_like_others";
+    if !has_machine_code() || !inside(name) {
+        return;
+    }
+    let kept = Kept::open();
+    kept.set_devices(2);
+    let device = Device::cuda(0).unwrap();
+    let (first, second) = (device.new_stream().unwrap(), device.new_stream().unwrap());
+    let mut from = Pinned::zeroed(&device, 256).unwrap();
+    let mut to = Pinned::zeroed(&device, 256).unwrap();
+    let graph = recorded(&first, &from, &mut to);
+    assert_eq!((graph.len().unwrap(), kept.count("stub_frees")), (5, 0));
+    for step in 1..4 {
+        from.as_mut_slice().unwrap().fill(step as f32);
+        graph.launch(&second).unwrap();
+        assert_eq!(to.as_slice().unwrap(), [step as f32; 256]);
+    }
+    assert_eq!(kept.stream("stub_graph_stream"), handle(&second));
+    assert_eq!(
+        (kept.count("stub_launches"), kept.count("stub_graph_kernels")),
+        (0, 3)
+    );
+    // The slices that the program holds and the copies of the graph exclude each other.
+    let busy = |outcome: Result<(), Error>| {
+        let error = outcome.unwrap_err();
+        assert!(matches!(error, Error::Capture { .. }), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("pinned memory that the program looks at"),
+            "{error}"
+        );
+    };
+    let slice = to.as_slice().unwrap();
+    busy(graph.launch(&first));
+    drop(slice);
+    let slice = from.as_slice().unwrap();
+    graph.launch(&first).unwrap();
+    drop(slice);
+    let slice = from.as_mut_slice().unwrap();
+    busy(graph.launch(&first));
+    drop(slice);
+    // The memory is freed with the graph, behind its last launch.
+    drop((from, to));
+    graph.launch(&second).unwrap();
+    assert_eq!(
+        (kept.count("stub_frees"), kept.count("stub_stray_copies")),
+        (0, 0)
+    );
+    drop(graph);
+    assert_eq!(
+        (kept.count("stub_frees"), kept.stream("stub_free_stream")),
+        (3, handle(&second))
+    );
+
+    // Reads and other streams follow the launch; the tensors stay the program's.
+    let mut t = Tensor::<f32>::full(&first, 3.0, [256]).unwrap();
+    let graph = first.capture(|s| t.fill_zero(s)).unwrap();
+    graph.launch(&second).unwrap();
+    assert_eq!(
+        (t.to_vec().unwrap(), kept.stream("stub_read_stream")),
+        (vec![0.0; 256], handle(&second))
+    );
+    t.copy_from_slice(&first, &[5.0; 256]).unwrap();
+    graph.launch(&first).unwrap();
+    assert_eq!(t.to_vec().unwrap(), [0.0; 256]);
+
+    // Another device's stream.
+    let other = Device::cuda(1).unwrap().default_stream();
+    let launches = kept.count("stub_graph_launches");
+    let error = graph.launch(&other).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the graph was captured on cuda(0), the stream is of cuda(1)"
+    );
+    assert!(graph.launch(&Device::simulator().default_stream()).is_err());
+    assert_eq!(kept.count("stub_graph_launches"), launches);
+    let error = other
+        .record()
+        .unwrap()
+        .elapsed_since(&first.record().unwrap())
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "no time passes between events of two devices: event of cuda(0) and event of cuda(1)"
+    );
+    assert!(t.fill_zero(&other).is_err());
+}
+
+#[test]
+fn a_capture_refuses_what_no_graph_has() {
+    if !has_machine_code() || !inside("a_capture_refuses_what_no_graph_has") {
+        return;
+    }
+    let kept = Kept::open();
+    kept.set_devices(2);
+    let device = Device::cuda(0).unwrap();
+    let (stream, other) = (device.new_stream().unwrap(), device.new_stream().unwrap());
+    let far = Device::cuda(1).unwrap().new_stream().unwrap();
+    let a = Tensor::<f32>::full(&stream, 1.0, [256]).unwrap();
+    let b = Tensor::<f32>::full(&far, 1.0, [256]).unwrap();
+    let slice = stream.as_cudarc().unwrap().alloc_zeros::<f32>(256).unwrap();
+    let borrowed = Tensor::borrow_cudarc(&stream, &slice, [256]).unwrap();
+    let c = || Tensor::<f32>::zeros(&stream, [256]).unwrap();
+    type Work<'a> = Box<dyn FnOnce(&Stream) -> Result<(), Error> + 'a>;
+    let (mut d, mut e, mut f, mut g) = (c(), c(), c(), c());
+    let event = stream.record().unwrap();
+    let refused: [(&str, Work<'_>); 15] = [
+        ("synchronize", Box::new(|s| s.synchronize())),
+        ("device", Box::new(|s| s.device().synchronize())),
+        ("is_done", Box::new(|s| s.is_done().map(drop))),
+        ("completion", Box::new(|s| s.completion().map(drop))),
+        ("record", Box::new(|s| s.record().map(drop))),
+        ("wait", Box::new(|s| s.wait(&event))),
+        ("nested", Box::new(|s| s.capture(|_| Ok(())).map(drop))),
+        ("alloc", Box::new(|s| Tensor::<f32>::zeros(s, [4]).map(drop))),
+        ("to_vec", Box::new(|_| a.to_vec().map(drop))),
+        ("slice", Box::new(|s| d.copy_from_slice(s, &[0.0; 256]))),
+        ("devices", Box::new(|s| e.copy_from(s, &b))),
+        ("other stream", Box::new(|_| kernels::scale(&other, &a, &mut f))),
+        ("borrowed", Box::new(|s| kernels::scale(s, &borrowed, &mut g))),
+        (
+            "slices",
+            Box::new(|s| Tensor::borrow_cudarc(s, &slice, [256]).map(drop)),
+        ),
+        (
+            "pinned",
+            Box::new(|s| Pinned::<f32>::zeroed(&s.device(), 4).map(drop)),
+        ),
+    ];
+    for (name, work) in refused {
+        let error = stream.capture(work).unwrap_err();
+        assert!(matches!(error, Error::Capture { .. }), "{name}: {error}");
+    }
+    let panics = || stream.capture(|_| panic!("in a capture")).map(drop);
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
+    // A stream that leaves its closure, also by way of cudarc, and a stream that other threads use.
+    let mut left = None;
+    let (mut h, mut i) = (c(), c());
+    let work = |s: &Stream| {
+        left = Some(s.clone());
+        let again = Stream::from_cudarc(s.as_cudarc().unwrap().clone());
+        let used = std::thread::scope(|scope| {
+            let threads = [(s.clone(), &mut h), (again, &mut i)].map(|(stream, to)| {
+                let a = &a;
+                scope.spawn(move || kernels::scale(&stream, a, to))
+            });
+            threads.map(|thread| thread.join().unwrap())
+        });
+        assert!(
+            used.iter()
+                .all(|outcome| matches!(outcome, Err(Error::Capture { .. }))),
+            "{used:?}"
+        );
+        Ok(())
+    };
+    stream.capture(work).unwrap();
+    let error = kernels::scale(&left.unwrap(), &a, &mut c())
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "the stream of a capture is used outside of its closure, or by another thread"
+    );
+    // Nothing is left behind.
+    kernels::scale(&stream, &a, &mut h).unwrap();
+    assert_eq!(
+        stream
+            .capture(|s| kernels::scale(s, &a, &mut h))
+            .unwrap()
+            .len()
+            .unwrap(),
+        1
+    );
+    assert_eq!(
+        (kept.count("stub_launches"), kept.count("stub_graph_kernels")),
+        (1, 0)
+    );
+}
+
 #[test]
 fn the_log_says_which_image_is_loaded_and_why_there_is_no_gpu() {
     /// Keeps what is logged under the run time's name.
@@ -307,7 +516,7 @@ fn the_log_says_which_image_is_loaded_and_why_there_is_no_gpu() {
     assert_eq!(*LINES.0.lock().unwrap(), [loaded], "once");
     // A driver without GPUs.
     LINES.0.lock().unwrap().clear();
-    kept.without_devices();
+    kept.set_devices(0);
     for _ in 0..2 {
         assert!(Device::best().unwrap().is_simulator());
     }

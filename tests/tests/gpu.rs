@@ -298,11 +298,139 @@ fn a_graph_runs_what_was_captured() {
     let mut z = Tensor::full(&stream, 5.0f32, [256]).unwrap();
     let graph = graph.update(&stream, |s| z.fill_zero(s)).unwrap();
     graph.launch(&stream).unwrap();
-    drop(graph);
     let expected: Vec<f32> = ramp(256).iter().map(|v| v * 3.0).collect();
     assert_eq!(c.to_vec().unwrap(), expected);
     assert_eq!(c2.to_vec().unwrap(), [6.0; 256]);
     assert_eq!(z.to_vec().unwrap(), [0.0; 256]);
+}
+
+/// A graph and its tensors in one struct; what lies between them is the graph's alone.
+struct Doubling {
+    input: Tensor<f32>,
+    output: Tensor<f32>,
+    graph: tirx_rt::Graph,
+}
+
+impl Doubling {
+    fn record(stream: &Stream) -> Result<Doubling, Error> {
+        let input = Tensor::zeros(stream, [256])?;
+        let mut output = Tensor::zeros(stream, [256])?;
+        let mut between = Tensor::zeros(stream, [512])?;
+        let input_of_graph = &input;
+        let output_of_graph = &mut output;
+        let graph = stream.capture(move |s| {
+            kernels::scale(s, input_of_graph, &mut between.slice_mut(0, 256..512)?)?;
+            kernels::scale(s, &between.slice(0, 256..512)?, output_of_graph)
+        })?;
+        Ok(Doubling { input, output, graph })
+    }
+}
+
+#[test]
+fn a_graph_keeps_its_memory_and_the_program_its_tensors() {
+    let (first, second) = (stream(), stream());
+    let mut doubling = Doubling::record(&first).unwrap();
+    // Memory that the graph's would be, had it been freed.
+    let others: Vec<Tensor<f32>> = (0..8)
+        .map(|i| Tensor::full(&first, 9.0, [256 << (i % 2)]).unwrap())
+        .collect();
+    for step in 0..4u8 {
+        // Any stream: each follows the uses before.
+        let (write, launch) = if step % 2 == 0 {
+            (&first, &second)
+        } else {
+            (&second, &first)
+        };
+        let values = [f32::from(step); 256];
+        doubling.input.copy_from_slice(write, &values).unwrap();
+        doubling.graph.launch(launch).unwrap();
+        assert_eq!(doubling.output.to_vec().unwrap(), values.map(|v| v * 4.0));
+    }
+    let Doubling { input, output, graph } = doubling;
+    drop((input, output));
+    graph.launch(&second).unwrap();
+    for other in &others {
+        assert!(other.to_vec().unwrap().iter().all(|v| *v == 9.0));
+    }
+    drop(graph);
+    // What was freed may be used again at once, on another stream.
+    let again: Vec<Tensor<f32>> = (0..8)
+        .map(|_| Tensor::full(&first, 1.0, [256]).unwrap())
+        .collect();
+    assert!(again.iter().all(|t| t.to_vec().unwrap() == [1.0; 256]));
+}
+
+#[test]
+fn a_graph_copies_tensors_and_pinned_memory() {
+    let stream = stream();
+    let mut from = tirx_rt::Pinned::<f32>::zeroed(&stream.device(), 256).unwrap();
+    let mut to = tirx_rt::Pinned::<f32>::zeroed(&stream.device(), 256).unwrap();
+    let mut a = Tensor::zeros(&stream, [256]).unwrap();
+    let mut b = Tensor::zeros(&stream, [256]).unwrap();
+    let mut c = Tensor::zeros(&stream, [2, 256]).unwrap();
+    let graph = stream
+        .capture(|s| {
+            a.copy_from_pinned(s, &from)?;
+            kernels::scale(s, &a, &mut b)?;
+            c.reshape_mut([512])?.slice_mut(0, 256..512)?.copy_from(s, &b)?;
+            c.slice(0, 1..2)?.reshape([256])?.copy_to_pinned(s, &mut to)
+        })
+        .unwrap();
+    assert_eq!(graph.len().unwrap(), 4);
+    assert_eq!(to.as_slice().unwrap(), [0.0; 256], "nothing has run");
+    for step in 1..5u8 {
+        from.as_mut_slice().unwrap().fill(f32::from(step));
+        graph.launch(&stream).unwrap();
+        assert_eq!(to.as_slice().unwrap(), [f32::from(step) * 2.0; 256]);
+    }
+    let slice = to.as_slice().unwrap();
+    let error = graph.launch(&stream).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the graph writes pinned memory that the program looks at: drop the slice before the launch"
+    );
+    drop(slice);
+    drop((from, to, a, b));
+    graph.launch(&stream).unwrap();
+    assert_eq!(c.slice(0, 1..2).unwrap().to_vec().unwrap(), [8.0; 256]);
+}
+
+#[test]
+fn a_graph_is_launched_on_its_device_alone() {
+    let stream = stream();
+    let mut a = Tensor::full(&stream, 1.0f32, [256]).unwrap();
+    let graph = stream.capture(|s| a.fill_zero(s)).unwrap();
+    let other = Device::new_simulator().default_stream();
+    let error = graph.launch(&other).unwrap_err().to_string();
+    assert!(error.starts_with("the graph was captured on "), "{error}");
+    let (here, there) = (stream.record().unwrap(), other.record().unwrap());
+    let error = here.elapsed_since(&there).unwrap_err().to_string();
+    assert!(
+        error.starts_with("no time passes between events of two devices: "),
+        "{error}"
+    );
+    assert_eq!(a.to_vec().unwrap(), [1.0; 256]);
+}
+
+#[test]
+fn launches_of_graphs_and_reads_in_other_threads_take_turns() {
+    let stream = stream();
+    let a = Tensor::full(&stream, 1.0f32, [1 << 16]).unwrap();
+    let b = Tensor::full(&stream, 2.0f32, [1 << 16]).unwrap();
+    let mut t = Tensor::full(&stream, 1.0f32, [1 << 16]).unwrap();
+    let graphs = [&a, &b].map(|from| stream.capture(|s| t.copy_from(s, from)).unwrap());
+    std::thread::scope(|scope| {
+        for graph in &graphs {
+            scope.spawn(|| {
+                let stream = device().new_stream().unwrap();
+                (0..100).for_each(|_| graph.launch(&stream).unwrap());
+            });
+        }
+        for _ in 0..50 {
+            let values = t.to_vec().unwrap();
+            assert!(values.iter().all(|v| *v == values[0]), "a part of a copy is seen");
+        }
+    });
 }
 
 #[test]
@@ -325,6 +453,16 @@ fn nothing_runs_while_it_is_captured() {
     refused(&mut |s| b.copy_from_slice(s, &[0.0; 256]));
     refused(&mut |_| a.to_vec().map(drop));
     refused(&mut |s| s.record().map(drop));
+    refused(&mut |s| s.synchronize());
+    refused(&mut |s| s.device().synchronize());
+    refused(&mut |s| s.is_done().map(drop));
+    refused(&mut |s| s.completion().map(drop));
+    let event = stream.record().unwrap();
+    refused(&mut |s| s.wait(&event));
+    let message = refused(&mut |_| kernels::scale(&stream, &a, &mut b));
+    assert!(message.contains("this is another one"), "{message}");
+    let panics = || stream.capture(|_| panic!("in a capture")).map(drop);
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
     // A capture that failed leaves nothing behind.
     kernels::scale(&stream, &a, &mut b).unwrap();
     assert_eq!(b.to_vec().unwrap(), [2.0; 256]);

@@ -36,7 +36,7 @@ impl Stream {
     /// # Errors
     /// The driver's; in a capture.
     pub fn completion(&self) -> Result<Completion> {
-        crate::graph::forbid("waiting for the stream")?;
+        crate::graph::forbid_on(self, "waiting for the stream")?;
         let state = Arc::new(Mutex::new(State::default()));
         match &self.0 {
             StreamKind::Cuda(stream) => {

@@ -3,14 +3,15 @@
 //! This is the one module that calls the driver. `unsafe` here has one reason: the driver's C functions.
 
 use std::ffi::{CString, c_void};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 
 mod attributes;
 mod callback;
 mod graph;
+pub(crate) mod memory;
 mod pinned;
 mod refusal;
 pub(crate) mod tensor_map;
@@ -18,11 +19,11 @@ pub(crate) mod tensor_map;
 use self::attributes::Attributes;
 pub(crate) use self::callback::when_done;
 pub(crate) use self::graph::{CudaGraph, outside_of_captures};
-pub(crate) use self::pinned::{PinnedBytes, elements, elements_mut};
+pub(crate) use self::memory::CudaMemory;
 #[cfg(feature = "simulator")]
-pub(crate) use self::pinned::{bytes_of_words, bytes_of_words_mut};
+pub(crate) use self::pinned::Users as PinnedUsers;
+pub(crate) use self::pinned::{HostUse, Look, PinnedBytes, PinnedLaunch, elements, elements_mut};
 use crate::device::{DeviceProperties, no_device};
-use crate::dlpack::Foreign;
 use crate::image::{KernelImage, LaunchConfig, ParamKind};
 use crate::launch_attributes::Wanted;
 use crate::{Error, Result, TensorMap, limits};
@@ -152,251 +153,6 @@ fn is_set(variable: &str) -> bool {
     std::env::var(variable).is_ok_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Device memory.
-pub(crate) struct CudaMemory(Arc<Allocation>);
-
-/// A piece of device memory, freed with its last owner: a tensor, a view of it, or a graph that uses it.
-pub(crate) struct Allocation {
-    address: u64,
-    ordinal: i32,
-    /// Whether it is freed when this value is dropped.
-    owned: AtomicBool,
-    /// The stream that used it last, and that stream's handle for a quick comparison.
-    last: Mutex<Arc<CudaStream>>,
-    last_handle: AtomicUsize,
-    /// The other library that owns the memory: it is released when this value is dropped.
-    #[allow(dead_code, reason = "held, not looked at")]
-    owner: Option<Foreign>,
-}
-
-impl Allocation {
-    fn stream(&self) -> Arc<CudaStream> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    #[inline]
-    fn was_used_by(&self, stream: &CudaStream) -> bool {
-        self.last_handle.load(Ordering::Acquire) == stream.cu_stream() as usize
-    }
-
-    /// Makes `stream` wait for the last use; it is the last one from now on.
-    pub(crate) fn order(&self, stream: &Arc<CudaStream>) -> Result<()> {
-        if self.was_used_by(stream) {
-            return Ok(());
-        }
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        stream.join(&last).map_err(failed("ordering two streams"))?;
-        *last = stream.clone();
-        self.last_handle
-            .store(stream.cu_stream() as usize, Ordering::Release);
-        Ok(())
-    }
-}
-
-impl CudaMemory {
-    /// Memory at `address` of another library.
-    pub(crate) fn foreign(stream: &Arc<CudaStream>, address: u64, owner: Foreign) -> CudaMemory {
-        CudaMemory::at(stream, address, false, Some(owner))
-    }
-
-    pub(crate) fn alloc(stream: &Arc<CudaStream>, bytes: usize) -> Result<CudaMemory> {
-        crate::graph::forbid("an allocation")?;
-        let context = stream.context();
-        context.bind_to_thread().map_err(failed("binding the context"))?;
-        let attempt = format!("allocating {bytes} bytes");
-        // SAFETY: the context is current; the address is freed once, in `drop`.
-        let address = unsafe {
-            if context.has_async_alloc() {
-                result::malloc_async(stream.cu_stream(), bytes.max(1))
-            } else {
-                result::malloc_sync(bytes.max(1))
-            }
-        };
-        let address = address.map_err(failed(&attempt))?;
-        Ok(CudaMemory::wrap(stream, address, true))
-    }
-
-    /// Memory at `address` of the stream's context; freed here if `owned`.
-    pub(crate) fn wrap(stream: &Arc<CudaStream>, address: u64, owned: bool) -> CudaMemory {
-        CudaMemory::at(stream, address, owned, None)
-    }
-
-    fn at(stream: &Arc<CudaStream>, address: u64, owned: bool, owner: Option<Foreign>) -> CudaMemory {
-        CudaMemory(Arc::new(Allocation {
-            address,
-            ordinal: stream.context().ordinal() as i32,
-            owned: AtomicBool::new(owned),
-            last: Mutex::new(stream.clone()),
-            last_handle: AtomicUsize::new(stream.cu_stream() as usize),
-            owner,
-        }))
-    }
-
-    pub(crate) fn address(&self) -> u64 {
-        self.0.address
-    }
-
-    pub(crate) fn ordinal(&self) -> i32 {
-        self.0.ordinal
-    }
-
-    pub(crate) fn stream(&self) -> Arc<CudaStream> {
-        self.0.stream()
-    }
-
-    /// Gives the memory up without freeing it.
-    pub(crate) fn leak(self) -> (u64, Arc<CudaStream>) {
-        self.0.owned.store(false, Ordering::Relaxed);
-        (self.0.address, self.stream())
-    }
-
-    #[inline]
-    pub(crate) fn order(&self, stream: &Arc<CudaStream>) -> Result<()> {
-        if self.0.was_used_by(stream) {
-            return Ok(());
-        }
-        self.order_after_last(stream)
-    }
-
-    #[cold]
-    fn order_after_last(&self, stream: &Arc<CudaStream>) -> Result<()> {
-        // A graph is ordered when it is launched. Its capture has a stream of its own, so that every use comes here.
-        match crate::graph::record(|recording| recording.uses.push(self.0.clone())) {
-            true => Ok(()),
-            false => self.0.order(stream),
-        }
-    }
-
-    /// Copies from pinned memory, without waiting.
-    pub(crate) fn write_pinned(
-        &self,
-        stream: &Arc<CudaStream>,
-        offset: usize,
-        bytes: &PinnedBytes,
-    ) -> Result<()> {
-        self.order(stream)?;
-        bytes.used_by(stream, |host, len| {
-            let address = self.0.address + offset as u64;
-            // SAFETY: callers keep offset + len within the allocation; the pinned memory is not written and not freed
-            // before the event that is recorded after the copy.
-            let status = unsafe { sys::cuMemcpyHtoDAsync_v2(address, host.cast(), len, stream.cu_stream()) };
-            status.result().map_err(failed("copying to the device"))
-        })
-    }
-
-    /// Copies to pinned memory, without waiting.
-    pub(crate) fn read_pinned(
-        &self,
-        stream: &Arc<CudaStream>,
-        offset: usize,
-        bytes: &mut PinnedBytes,
-    ) -> Result<()> {
-        self.order(stream)?;
-        bytes.used_by(stream, |host, len| {
-            let address = self.0.address + offset as u64;
-            // SAFETY: as above; the pinned memory is not read before the event.
-            let status = unsafe { sys::cuMemcpyDtoHAsync_v2(host.cast(), address, len, stream.cu_stream()) };
-            status.result().map_err(failed("copying from the device"))
-        })
-    }
-
-    /// Copies `len` bytes of `from`, which may be on another GPU.
-    pub(crate) fn copy(
-        &self,
-        stream: &Arc<CudaStream>,
-        offset: usize,
-        from: &CudaMemory,
-        from_offset: usize,
-        len: usize,
-    ) -> Result<()> {
-        let source = from.stream();
-        // The source's earlier work first; what comes after it on the source's side waits for the copy.
-        self.order(stream)?;
-        stream.join(&source).map_err(failed("ordering two streams"))?;
-        stream
-            .context()
-            .bind_to_thread()
-            .map_err(failed("binding the context"))?;
-        // SAFETY: callers keep both ranges within the allocations, which live until the copy is done: the destination
-        // is ordered by `order`, the source by the join below.
-        unsafe {
-            result::memcpy_peer_async(
-                stream.context().cu_ctx(),
-                self.0.address + offset as u64,
-                source.context().cu_ctx(),
-                from.0.address + from_offset as u64,
-                len,
-                stream.cu_stream(),
-            )
-        }
-        .map_err(failed("copying between tensors"))?;
-        source.join(stream).map_err(failed("ordering two streams"))
-    }
-
-    pub(crate) fn write(&self, stream: &Arc<CudaStream>, offset: usize, bytes: &[u8]) -> Result<()> {
-        crate::graph::forbid("a copy from the host")?;
-        self.order(stream)?;
-        stream
-            .context()
-            .bind_to_thread()
-            .map_err(failed("binding the context"))?;
-        // SAFETY: callers keep offset + len within the allocation. The source is pageable memory: the driver has
-        // staged it when the call returns.
-        unsafe { result::memcpy_htod_async(self.0.address + offset as u64, bytes, stream.cu_stream()) }
-            .map_err(failed("copying to the device"))
-    }
-
-    pub(crate) fn zero(&self, stream: &Arc<CudaStream>, offset: usize, len: usize) -> Result<()> {
-        self.order(stream)?;
-        stream
-            .context()
-            .bind_to_thread()
-            .map_err(failed("binding the context"))?;
-        // SAFETY: callers keep offset + len within the allocation.
-        unsafe { result::memset_d8_async(self.0.address + offset as u64, 0, len, stream.cu_stream()) }
-            .map_err(failed("clearing device memory"))
-    }
-
-    pub(crate) fn read(&self, offset: usize, len: usize) -> Result<Vec<u8>> {
-        crate::graph::forbid("a copy to the host")?;
-        let stream = self.stream();
-        stream
-            .context()
-            .bind_to_thread()
-            .map_err(failed("binding the context"))?;
-        let mut bytes = vec![0u8; len];
-        // SAFETY: callers keep offset + len within the allocation; the destination lives until the stream is done,
-        // which the next call waits for.
-        unsafe { result::memcpy_dtoh_async(&mut bytes, self.0.address + offset as u64, stream.cu_stream()) }
-            .and_then(|()| stream.synchronize())
-            .map_err(failed("copying from the device"))?;
-        Ok(bytes)
-    }
-}
-
-impl Drop for Allocation {
-    fn drop(&mut self) {
-        if !*self.owned.get_mut() {
-            return;
-        }
-        let stream = self.stream();
-        let context = stream.context();
-        if context.bind_to_thread().is_err() {
-            return;
-        }
-        // SAFETY: the address came from the matching allocation call and is freed once. All users of the memory
-        // precede `stream`'s tail (see `order`). Errors have nowhere to go from a destructor.
-        unsafe {
-            if context.has_async_alloc() {
-                let _ = result::free_async(self.address, stream.cu_stream());
-            } else {
-                let _ = stream.synchronize();
-                let _ = result::free_sync(self.address);
-            }
-        }
-    }
-}
-
 /// A device function that is loaded into a context.
 struct Function {
     handle: sys::CUfunction,
@@ -489,7 +245,7 @@ pub(crate) fn load(image: &'static KernelImage, context: &Arc<CudaContext>) -> R
     })
 }
 
-/// Launches `function` on `stream`, with what the caller wants beyond the configuration.
+/// Launches `function` on `stream`, with what the caller wants beyond the configuration; a capture may record the launch.
 ///
 /// # Safety
 /// `args` are as many as the function has parameters and fit them; pointers are valid on the device for what the
@@ -501,6 +257,7 @@ pub(crate) unsafe fn launch(
     loaded: &LoadedImage,
     function: usize,
     stream: &CudaStream,
+    recorded: bool,
     wanted: &Wanted,
     config: &LaunchConfig,
     args: &[u64],
@@ -569,7 +326,7 @@ pub(crate) unsafe fn launch(
         let limit = unsafe { refusal::of(image.name, &loaded.context, state.handle, config, &driver_config) };
         limit.unwrap_or_else(|| launch_failed(image, config, error))
     })?;
-    if synchronous() && !crate::graph::recording() {
+    if synchronous() && !recorded {
         return stream
             .synchronize()
             .map_err(|error| launch_failed(image, config, error));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
+use crate::graph::CaptureId;
 use crate::launch_attributes::{LaunchAttributes, Wanted};
 #[cfg(feature = "simulator")]
 use crate::simulator::{self, Simulator};
@@ -133,13 +134,11 @@ impl Device {
     /// # Errors
     /// Where the driver has no room for another.
     pub fn new_stream(&self) -> Result<Stream> {
+        crate::graph::forbid("a new stream")?;
         match &self.0 {
-            DeviceKind::Cuda(context) => {
-                crate::graph::forbid("a new stream")?;
-                cuda::outside_of_captures(|| context.new_stream())
-                    .map(|s| Stream::of(StreamKind::Cuda(s)))
-                    .map_err(cuda::failed("creating a stream"))
-            }
+            DeviceKind::Cuda(context) => cuda::outside_of_captures(|| context.new_stream())
+                .map(|s| Stream::of(StreamKind::Cuda(s)))
+                .map_err(cuda::failed("creating a stream")),
             #[cfg(feature = "simulator")]
             DeviceKind::Simulator(_) => Ok(self.default_stream()),
         }
@@ -151,9 +150,9 @@ impl Device {
     /// # Errors
     /// As [`new_stream`](Device::new_stream).
     pub fn new_stream_with_priority(&self, priority: u32) -> Result<Stream> {
+        crate::graph::forbid("a new stream")?;
         match &self.0 {
             DeviceKind::Cuda(context) => {
-                crate::graph::forbid("a new stream")?;
                 let wanted = cuda::priority_of_driver(context, priority)?;
                 cuda::outside_of_captures(|| context.new_stream_with_priority(wanted))
                     .map(|s| Stream::of(StreamKind::Cuda(s)))
@@ -204,14 +203,12 @@ impl Device {
     /// Waits for all work on the device.
     ///
     /// # Errors
-    /// Those of earlier work on the device.
+    /// Those of earlier work on the device; in a [capture](Stream::capture).
     pub fn synchronize(&self) -> Result<()> {
+        crate::graph::forbid("waiting for the device")?;
         match &self.0 {
-            DeviceKind::Cuda(context) => {
-                crate::graph::forbid("waiting for the device")?;
-                cuda::outside_of_captures(|| context.synchronize())
-                    .map_err(cuda::failed("waiting for the device"))
-            }
+            DeviceKind::Cuda(context) => cuda::outside_of_captures(|| context.synchronize())
+                .map_err(cuda::failed("waiting for the device")),
             #[cfg(feature = "simulator")]
             DeviceKind::Simulator(simulator) => {
                 simulator.synchronize();
@@ -279,7 +276,7 @@ impl Eq for Device {}
 
 /// A queue of work on one device: launches and copies run in order. Cheap to clone.
 #[derive(Clone)]
-pub struct Stream(pub(crate) StreamKind, pub(crate) Wanted);
+pub struct Stream(pub(crate) StreamKind, pub(crate) Wanted, pub(crate) CaptureId);
 
 #[derive(Clone)]
 pub(crate) enum StreamKind {
@@ -290,7 +287,7 @@ pub(crate) enum StreamKind {
 
 impl Stream {
     pub(crate) fn of(kind: StreamKind) -> Stream {
-        Stream(kind, Wanted::default())
+        Stream(kind, Wanted::default(), CaptureId::default())
     }
 
     /// The same stream, whose launches have these attributes: `kernels::scale(&stream.with(attributes)?, &a, &mut b)`.
@@ -304,7 +301,7 @@ impl Stream {
             }
             _ => None,
         };
-        Ok(Stream(self.0.clone(), Wanted::new(attributes, priority)?))
+        Ok(Stream(self.0.clone(), Wanted::new(attributes, priority)?, self.2))
     }
 
     /// The device.
@@ -333,8 +330,9 @@ impl Stream {
     /// Waits until everything queued so far is done.
     ///
     /// # Errors
-    /// Those of the work: a kernel that faulted, for instance.
+    /// Those of the work: a kernel that faulted, for instance; in a [capture](Stream::capture).
     pub fn synchronize(&self) -> Result<()> {
+        crate::graph::forbid_on(self, "waiting for the stream")?;
         match &self.0 {
             StreamKind::Cuda(stream) => {
                 stream

@@ -153,6 +153,7 @@ impl<T: Element> Tensor<T> {
             return Err(Error::Shape("a null pointer is no DLPack tensor".to_string()));
         }
         let foreign = Foreign(managed);
+        crate::graph::forbid_on(stream, "a tensor of another library")?;
         // SAFETY: the caller's promise.
         let tensor = unsafe { (*managed).dl_tensor };
         if (tensor.code, tensor.bits, tensor.lanes) != (T::TYPE.code, T::TYPE.bits, 1) {

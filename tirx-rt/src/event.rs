@@ -7,11 +7,9 @@ use std::time::Instant;
 
 use cudarc::driver::{CudaEvent, sys};
 
-#[cfg(feature = "simulator")]
-use crate::Error;
-use crate::Result;
 use crate::cuda::failed;
 use crate::device::{Stream, StreamKind};
+use crate::{Error, Result};
 
 /// A point in the work of a stream: everything that was queued before [`Stream::record`].
 ///
@@ -29,7 +27,10 @@ enum Kind {
     Cuda(CudaEvent),
     /// A simulator has done its work when the call returns.
     #[cfg(feature = "simulator")]
-    Simulator(Instant),
+    Simulator {
+        time: Instant,
+        device: i32,
+    },
 }
 
 impl Stream {
@@ -38,28 +39,33 @@ impl Stream {
     /// # Errors
     /// The driver's; in a [capture](Stream::capture), where events have no time.
     pub fn record(&self) -> Result<Event> {
-        crate::graph::forbid("recording an event")?;
+        crate::graph::forbid_on(self, "recording an event")?;
         match &self.0 {
             StreamKind::Cuda(stream) => stream
                 .record_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT))
                 .map(|event| Event(Kind::Cuda(event)))
                 .map_err(failed("recording an event")),
             #[cfg(feature = "simulator")]
-            StreamKind::Simulator(_) => Ok(Event(Kind::Simulator(Instant::now()))),
+            StreamKind::Simulator(simulator) => Ok(Event(Kind::Simulator {
+                time: Instant::now(),
+                device: simulator.id(),
+            })),
         }
     }
 
     /// Makes what is queued from now on wait for the event, which may be of another stream, also of another GPU.
     ///
     /// # Errors
-    /// The driver's.
+    /// The driver's; in a [capture](Stream::capture).
     pub fn wait(&self, event: &Event) -> Result<()> {
+        crate::graph::forbid_on(self, "waiting for an event")?;
         match (&self.0, &event.0) {
             (StreamKind::Cuda(stream), Kind::Cuda(event)) => {
                 stream.wait(event).map_err(failed("waiting for an event"))
             }
+            // A simulator runs its work when it is called.
             #[cfg(feature = "simulator")]
-            _ => Ok(()),
+            _ => event.synchronize(),
         }
     }
 
@@ -68,11 +74,11 @@ impl Stream {
     /// # Errors
     /// Those of the work: a kernel that faulted, for instance.
     pub fn is_done(&self) -> Result<bool> {
-        crate::graph::forbid("asking for the end of work")?;
+        crate::graph::forbid_on(self, "asking for the end of work")?;
         match &self.0 {
             StreamKind::Cuda(stream) => crate::cuda::is_done(stream),
             #[cfg(feature = "simulator")]
-            StreamKind::Simulator(_) => Ok(true),
+            StreamKind::Simulator { .. } => Ok(true),
         }
     }
 }
@@ -86,7 +92,7 @@ impl Event {
         match &self.0 {
             Kind::Cuda(event) => event.try_is_complete().map_err(failed("asking for an event")),
             #[cfg(feature = "simulator")]
-            Kind::Simulator(_) => Ok(true),
+            Kind::Simulator { .. } => Ok(true),
         }
     }
 
@@ -98,7 +104,7 @@ impl Event {
         match &self.0 {
             Kind::Cuda(event) => event.synchronize().map_err(failed("waiting for an event")),
             #[cfg(feature = "simulator")]
-            Kind::Simulator(_) => Ok(()),
+            Kind::Simulator { .. } => Ok(()),
         }
     }
 
@@ -109,16 +115,21 @@ impl Event {
     /// [`Error::Shape`] where the events are of different devices; those of the work.
     pub fn elapsed_since(&self, start: &Event) -> Result<Duration> {
         match (&start.0, &self.0) {
-            (Kind::Cuda(start), Kind::Cuda(end)) => {
+            (Kind::Cuda(start), Kind::Cuda(end)) if start.context().cu_ctx() == end.context().cu_ctx() => {
                 let milliseconds = start.elapsed_ms(end).map_err(failed("timing two events"))?;
                 Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3))
             }
             #[cfg(feature = "simulator")]
-            (Kind::Simulator(start), Kind::Simulator(end)) => Ok(end.saturating_duration_since(*start)),
-            #[cfg(feature = "simulator")]
-            _ => Err(Error::Shape(
-                "one event is of a GPU and the other of a simulator".to_string(),
-            )),
+            (
+                Kind::Simulator { time, device },
+                Kind::Simulator {
+                    time: end,
+                    device: other,
+                },
+            ) if device == other => Ok(end.saturating_duration_since(*time)),
+            _ => Err(Error::Shape(format!(
+                "no time passes between events of two devices: {start:?} and {self:?}"
+            ))),
         }
     }
 }
@@ -128,7 +139,7 @@ impl fmt::Debug for Event {
         let device = match &self.0 {
             Kind::Cuda(event) => format!("cuda({})", event.context().ordinal()),
             #[cfg(feature = "simulator")]
-            Kind::Simulator(_) => "a simulator".to_string(),
+            Kind::Simulator { device, .. } => format!("simulator({})", -1 - device),
         };
         write!(f, "event of {device}")
     }

@@ -3,10 +3,11 @@
 //! Called by generated code only.
 
 use std::fmt::Display;
+use std::sync::Arc;
 
 use crate::element::{Element, ElementType};
 use crate::shape::Shape;
-use crate::storage::Storage;
+use crate::storage::{Storage, Turn};
 use crate::{AsTensor, AsTensorMut, Error, Result, Stream, Tensor, TensorMap};
 
 /// An argument of a packed call.
@@ -24,7 +25,7 @@ enum Kind<'a> {
 
 #[derive(Clone, Copy)]
 struct TensorArg<'a> {
-    storage: &'a Storage,
+    storage: &'a Arc<Storage>,
     shape: &'a Shape,
     strides: &'a Shape,
     contiguous: bool,
@@ -142,6 +143,16 @@ impl<'a> Arg<'a> {
             Kind::Bool(v) => v as i64 as f64,
             Kind::Float(v) => v,
             Kind::Tensor(_) | Kind::TensorMap(_) => f64::NAN,
+        }
+    }
+
+    /// The memory that the argument refers to.
+    #[inline]
+    fn storage(&self) -> Option<&'a Arc<Storage>> {
+        match self.0 {
+            Kind::Tensor(tensor) => Some(tensor.storage),
+            Kind::TensorMap(map) => map.storage(),
+            _ => None,
         }
     }
 
@@ -457,54 +468,49 @@ divisions! {
 /// # Errors
 /// [`Error::Argument`] for the first tensor on another device.
 #[inline]
-pub fn begin(
-    stream: &Stream,
+pub fn begin<'s>(
+    stream: &'s Stream,
     args: &[Arg<'_>],
     names: &[&'static str],
     kernel: &'static str,
-) -> Result<Launching> {
+) -> Result<Launching<'s>> {
     let device = stream.device_id();
     for (index, arg) in args.iter().enumerate() {
-        if let Kind::TensorMap(map) = &arg.0 {
-            if map.device_id() == device {
-                if let Some(storage) = map.storage() {
-                    storage.order(stream)?;
-                }
-                continue;
+        match &arg.0 {
+            Kind::TensorMap(map) if map.device_id() != device => {
+                let argument = names.get(index).copied().unwrap_or("?");
+                let (expected, actual) = (device, map.device_id());
+                return Err(mismatch(
+                    kernel,
+                    index as u32,
+                    argument,
+                    "device_id",
+                    expected,
+                    actual,
+                ));
             }
-            let argument = names.get(index).copied().unwrap_or("?");
-            let (expected, actual) = (device, map.device_id());
-            return Err(mismatch(
-                kernel,
-                index as u32,
-                argument,
-                "device_id",
-                expected,
-                actual,
-            ));
+            Kind::Tensor(tensor) if tensor.storage.device_id() != device => {
+                return Err(wrong_device(stream, tensor, index, names, kernel));
+            }
+            _ => {}
         }
-        let Kind::Tensor(tensor) = &arg.0 else { continue };
-        if tensor.storage.device_id() != device {
-            return Err(wrong_device(stream, tensor, index, names, kernel));
-        }
-        tensor.storage.order(stream)?;
     }
+    let turn = Storage::order(args.iter().filter_map(Arg::storage), stream)?;
     #[cfg(feature = "simulator")]
     if stream.device_id() < 0 {
         let tensors = args.iter().filter_map(|arg| arg.as_tensor());
         crate::simulator::set_windows(tensors.filter_map(TensorArg::window).collect());
     }
-    Ok(Launching { _private: () })
+    Ok(Launching { _turn: turn })
 }
 
 /// Alive while launches with checked arguments are made.
-#[derive(Debug)]
-pub struct Launching {
-    _private: (),
+pub struct Launching<'a> {
+    _turn: Turn<'a>,
 }
 
 #[cfg(feature = "simulator")]
-impl Drop for Launching {
+impl Drop for Launching<'_> {
     fn drop(&mut self) {
         crate::simulator::set_windows(Vec::new());
     }

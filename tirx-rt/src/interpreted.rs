@@ -36,7 +36,7 @@ impl Interpreted {
                 l2_promotion: map.l2_promotion.into(),
                 oob_fill: map.nan_fill.into(),
             };
-            maps.push(TensorMap::tiled(stream, &spec)?);
+            maps.push(TensorMap::encode(stream, &spec)?);
         }
         Ok(Interpreted {
             config: LaunchConfig {

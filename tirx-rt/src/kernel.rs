@@ -8,8 +8,8 @@ use crate::cuda::{self, LoadedImage};
 use crate::device::{Stream, StreamKind};
 use crate::image::{KernelImage, LaunchConfig, ParamKind};
 #[cfg(feature = "simulator")]
-use crate::simulator::{Programs, RecordedLaunch, Settings};
-use crate::{Error, Result, TensorMap, limits};
+use crate::simulator::{Programs, RecordedWork, Settings};
+use crate::{Error, Result, TensorMap, graph, limits};
 
 /// An image that is loaded when it is first launched. Generated code keeps one in a `static` per kernel.
 pub struct Kernel {
@@ -85,7 +85,8 @@ impl Kernel {
     ///
     /// # Safety
     /// On a GPU: `args` fit the function's parameters, and its pointers are valid on the stream's device for all that
-    /// the kernel reads and writes, until it is done.
+    /// the kernel reads and writes, until it is done. In a capture: at every launch of the graph, which does not keep or order
+    /// the memory of such pointers.
     #[inline]
     pub unsafe fn launch(
         &self,
@@ -133,21 +134,32 @@ impl Kernel {
             });
         }
         limits::check(self.image().name, config)?;
-        let Stream(kind, wanted) = stream;
+        let recorded = graph::is_recorded(stream)?;
+        let Stream(kind, wanted, _) = stream;
         let config = &wanted.applied(config);
         match kind {
             StreamKind::Cuda(stream) => self.with_loaded(stream.context(), |loaded| {
                 // SAFETY: the caller's promise; the number of arguments was checked.
-                unsafe { cuda::launch(self.image(), loaded, function, stream, wanted, config, args, maps) }
+                unsafe {
+                    cuda::launch(
+                        self.image(),
+                        loaded,
+                        function,
+                        stream,
+                        recorded,
+                        wanted,
+                        config,
+                        args,
+                        maps,
+                    )
+                }
             }),
             #[cfg(feature = "simulator")]
             StreamKind::Simulator(simulator) => {
                 let programs = self.programs(simulator.settings())?;
-                let recorded = crate::graph::record(|recording| {
-                    let launch = RecordedLaunch::kernel(self.image(), programs, function, config, args, maps);
-                    recording.launches.push(launch);
-                });
                 if recorded {
+                    let work = RecordedWork::kernel(self.image(), programs, function, config, args, maps);
+                    graph::record(work);
                     return Ok(());
                 }
                 simulator.launch(self.image(), programs, function, config, args, maps)

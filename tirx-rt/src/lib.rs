@@ -75,7 +75,7 @@ pub use half::{bf16, f16};
 pub use image::{DeviceFunction, KernelImage, LaunchConfig, ParamKind};
 pub use kernel::Kernel;
 pub use launch_attributes::LaunchAttributes;
-pub use pinned::{Pinned, PlainElement};
+pub use pinned::{Pinned, PinnedSlice, PinnedSliceMut, PlainElement};
 pub use profile::{Profile, ProfileEvent, ProfilePoint};
 pub use shape::{MAX_RANK, Shape};
 #[cfg(feature = "simulator")]

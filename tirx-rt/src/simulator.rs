@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use tirx_sim::{
@@ -12,6 +12,7 @@ use tirx_sim::{
     TensorMapType, Window,
 };
 
+use crate::cuda::{HostUse, PinnedBytes, PinnedLaunch, PinnedUsers};
 use crate::device::{Device, DeviceKind};
 use crate::image::{KernelImage, LaunchConfig, ParamKind};
 use crate::targets::capability_of;
@@ -35,6 +36,9 @@ pub(crate) struct Simulator {
     memory: Memory,
     stand_ins: RwLock<StandIns>,
     settings: Settings,
+    /// Write-locked while a graph runs, read-locked by all other uses of memory: only a graph writes what is not borrowed
+    /// exclusively meanwhile.
+    turn: RwLock<()>,
 }
 
 /// How a simulator runs kernels.
@@ -154,6 +158,7 @@ impl Simulator {
             memory: Memory::new(),
             stand_ins: RwLock::new(StandIns::default()),
             settings,
+            turn: RwLock::new(()),
         })
     }
 
@@ -168,6 +173,16 @@ impl Simulator {
 
     pub(crate) fn id(&self) -> i32 {
         self.id
+    }
+
+    /// Waits until no graph runs; none begins as long as the result lives.
+    pub(crate) fn beside_others(&self) -> RwLockReadGuard<'_, ()> {
+        self.turn.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until nothing uses the memory; nothing does as long as the result lives.
+    pub(crate) fn alone(&self) -> RwLockWriteGuard<'_, ()> {
+        self.turn.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The program waits for what has been launched.
@@ -238,8 +253,8 @@ impl Simulator {
     }
 }
 
-/// A launch, or an operation on memory, that a capture recorded.
-pub(crate) enum RecordedLaunch {
+/// Work that a capture recorded.
+pub(crate) enum RecordedWork {
     Kernel {
         image: &'static KernelImage,
         programs: Arc<Programs>,
@@ -255,9 +270,24 @@ pub(crate) enum RecordedLaunch {
         offset: usize,
         len: usize,
     },
+    /// Copies `len` bytes of the same simulator.
+    Copy {
+        memory: SimulatorMemory,
+        offset: usize,
+        from: SimulatorMemory,
+        from_offset: usize,
+        len: usize,
+    },
+    /// Copies from pinned memory, or to it.
+    Pinned {
+        memory: SimulatorMemory,
+        offset: usize,
+        pinned: Arc<PinnedBytes>,
+        how: HostUse,
+    },
 }
 
-impl RecordedLaunch {
+impl RecordedWork {
     /// A launch with the windows of this thread.
     pub(crate) fn kernel(
         image: &'static KernelImage,
@@ -266,8 +296,8 @@ impl RecordedLaunch {
         config: &LaunchConfig,
         args: &[u64],
         maps: &[&TensorMap],
-    ) -> RecordedLaunch {
-        RecordedLaunch::Kernel {
+    ) -> RecordedWork {
+        RecordedWork::Kernel {
             image,
             programs: programs.clone(),
             function,
@@ -278,9 +308,10 @@ impl RecordedLaunch {
         }
     }
 
-    pub(crate) fn run(&self, simulator: &Simulator) -> Result<()> {
+    /// Does the work, with the graph's pinned memory.
+    pub(crate) fn run(&self, simulator: &Simulator, held: &PinnedLaunch<'_>) -> Result<()> {
         match self {
-            RecordedLaunch::Kernel {
+            RecordedWork::Kernel {
                 image,
                 programs,
                 function,
@@ -290,16 +321,32 @@ impl RecordedLaunch {
                 windows,
             } => {
                 let maps: Vec<&TensorMap> = maps.iter().collect();
-                set_windows(windows.clone());
+                let before = WINDOWS.replace(windows.clone());
                 let outcome = simulator.launch(image, programs, *function, config, args, &maps);
-                set_windows(Vec::new());
-                outcome
+                set_windows(before);
+                return outcome;
             }
-            RecordedLaunch::Zero { memory, offset, len } => {
-                memory.allocation.write(*offset, &vec![0; *len]);
-                Ok(())
+            RecordedWork::Zero { memory, offset, len } => memory.write(*offset, &vec![0; *len]),
+            RecordedWork::Copy {
+                memory,
+                offset,
+                from,
+                from_offset,
+                len,
+            } => memory.write(*offset, &from.read(*from_offset, *len)),
+            RecordedWork::Pinned {
+                memory,
+                offset,
+                pinned,
+                how,
+            } => {
+                // The graph holds all that its work names.
+                if let Some(users) = held.users(pinned) {
+                    memory.copy_pinned(*offset, pinned, users, *how);
+                }
             }
         }
+        Ok(())
     }
 }
 
@@ -363,16 +410,17 @@ impl SimulatorMemory {
         self.allocation.write(offset, bytes);
     }
 
-    /// Zeros `len` bytes, now or where this is recorded when the graph is launched.
-    pub(crate) fn zero(&self, offset: usize, len: usize) {
-        let recorded = crate::graph::record(|recording| {
-            let memory = self.clone();
-            recording
-                .launches
-                .push(RecordedLaunch::Zero { memory, offset, len });
-        });
-        if !recorded {
-            self.write(offset, &vec![0; len]);
+    /// Copies between pinned memory, which is read or written, and the bytes from `offset`.
+    pub(crate) fn copy_pinned(
+        &self,
+        offset: usize,
+        pinned: &PinnedBytes,
+        users: &MutexGuard<'_, PinnedUsers>,
+        how: HostUse,
+    ) {
+        match how {
+            HostUse::Read => pinned.copy_out(users, |bytes| self.write(offset, bytes)),
+            HostUse::Write => pinned.copy_in(users, &self.read(offset, pinned.len())),
         }
     }
 
@@ -392,27 +440,12 @@ fn no_memory(bytes: usize) -> Error {
     }
 }
 
-/// Host memory with the alignment of every element type.
-pub(crate) struct AlignedBytes {
-    words: Vec<u64>,
-    len: usize,
-}
-
-impl AlignedBytes {
-    pub(crate) fn zeroed(len: usize) -> Result<AlignedBytes> {
-        let mut words = Vec::new();
-        (words.try_reserve_exact(len.div_ceil(8))).map_err(|_| no_memory(len))?;
-        words.resize(len.div_ceil(8), 0);
-        Ok(AlignedBytes { words, len })
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &crate::cuda::bytes_of_words(&self.words)[..self.len]
-    }
-
-    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut crate::cuda::bytes_of_words_mut(&mut self.words)[..self.len]
-    }
+/// Zeroed memory of the host, with the alignment of every element type.
+pub(crate) fn pinned_memory(len: usize) -> Result<PinnedBytes> {
+    let mut words = Vec::new();
+    (words.try_reserve_exact(len.div_ceil(8))).map_err(|_| no_memory(len))?;
+    words.resize(len.div_ceil(8), 0);
+    Ok(PinnedBytes::of_words(words, len))
 }
 
 /// The device functions of an image, compiled for the simulator.

@@ -216,10 +216,7 @@ impl<T: Element> Tensor<T> {
         self.storage.device()
     }
 
-    pub(crate) fn storage(&self) -> &Storage {
-        &self.storage
-    }
-    pub(crate) fn storage_arc(&self) -> &Arc<Storage> {
+    pub(crate) fn storage(&self) -> &Arc<Storage> {
         &self.storage
     }
     /// The offset of the first element in its storage, in bytes.

@@ -107,7 +107,15 @@ impl TensorMap {
     ///
     /// # Errors
     /// [`Error::Shape`] where a rule of tensor maps is broken, [`Error::Driver`] where the driver refuses.
-    pub fn tiled(stream: &Stream, spec: &TensorMapSpec<'_>) -> Result<TensorMap> {
+    ///
+    /// # Safety
+    /// On a GPU: whenever a kernel that takes the map runs, the memory from `address` on is as large as the map says, and no
+    /// other work uses it in a way that the kernel does not allow.
+    pub unsafe fn tiled(stream: &Stream, spec: &TensorMapSpec<'_>) -> Result<TensorMap> {
+        TensorMap::encode(stream, spec)
+    }
+
+    pub(crate) fn encode(stream: &Stream, spec: &TensorMapSpec<'_>) -> Result<TensorMap> {
         spec.check().map_err(Error::Shape)?;
         let words = match &stream.0 {
             StreamKind::Cuda(stream) => cuda::tensor_map::encode(stream, spec)?,
@@ -139,8 +147,8 @@ impl TensorMap {
     }
 
     /// The memory of the tensor that it was made from.
-    pub(crate) fn storage(&self) -> Option<&Storage> {
-        self.storage.as_deref()
+    pub(crate) fn storage(&self) -> Option<&Arc<Storage>> {
+        self.storage.as_ref()
     }
 
     /// The encoded bytes as words.
@@ -209,10 +217,12 @@ impl TensorMapCache {
         }
     }
 
-    /// The map of `spec`, encoded if it is not known. Its rules have been checked.
+    /// In generated code: the map of `spec`, encoded if it is not known. Its rules have been checked, and its memory is that of
+    /// tensors of the launch that takes the map.
     ///
     /// # Errors
     /// [`Error::Check`] where the driver refuses all the same.
+    #[doc(hidden)]
     pub fn encode(
         &self,
         stream: &Stream,
@@ -226,7 +236,7 @@ impl TensorMapCache {
             entries.swap(0, at);
             return Ok(entries[0].1.clone());
         }
-        let map = TensorMap::tiled(stream, spec).map_err(|error| Error::Check {
+        let map = TensorMap::encode(stream, spec).map_err(|error| Error::Check {
             kernel,
             message: format!("tensor map `{name}`: {error} ({spec:?})"),
         })?;
@@ -265,7 +275,7 @@ mod tests {
     #[test]
     fn arrays_must_fit_each_other() {
         let stream = Device::simulator().default_stream();
-        let error = TensorMap::tiled(&stream, &spec(&[8, 8], &[], &[8, 8])).unwrap_err();
+        let error = TensorMap::encode(&stream, &spec(&[8, 8], &[], &[8, 8])).unwrap_err();
         assert!(error.to_string().contains("found 2, 0, 2 and 2"), "{error}");
     }
 

@@ -31,6 +31,18 @@ pub(crate) struct Capture {
     _guard: RwLockReadGuard<'static, ()>,
 }
 
+/// The handles of the streams that are captured.
+static CAPTURED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// An error where the stream is that of a capture, on which only the capture queues work.
+pub(super) fn not_captured_elsewhere(stream: &CudaStream) -> Result<()> {
+    let captured = CAPTURED.lock().unwrap_or_else(PoisonError::into_inner);
+    match captured.contains(&(stream.cu_stream() as usize)) {
+        true => Err(crate::graph::foreign_stream()),
+        false => Ok(()),
+    }
+}
+
 /// Read-locked by captures, write-locked by what waits for a whole context: the driver invalidates every capture of the
 /// context otherwise.
 static CAPTURES: RwLock<()> = RwLock::new(());
@@ -53,6 +65,9 @@ impl CudaGraph {
         stream
             .begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)
             .map_err(failed("beginning a capture"))?;
+        let mut captured = CAPTURED.lock().unwrap_or_else(PoisonError::into_inner);
+        captured.push(stream.cu_stream() as usize);
+        drop(captured);
         Ok(Capture {
             stream,
             ended: false,
@@ -75,8 +90,16 @@ impl CudaGraph {
                 instance.insert(Instance(made)).0
             }
         };
-        // SAFETY: the instance lives in `self`; the memory that it uses is borrowed by the graph's owner.
+        // SAFETY: the instance lives in `self`; its owner keeps the memory that it uses, and has ordered the stream.
         unsafe { result::graph::launch(handle, stream.cu_stream()) }.map_err(failed("launching a graph"))
+    }
+
+    /// With `TIRX_SYNCHRONOUS` the end of a launch is waited for.
+    pub(crate) fn wait_if_synchronous(&self, stream: &CudaStream) -> Result<()> {
+        match super::synchronous() {
+            true => stream.synchronize().map_err(failed("launching a graph")),
+            false => Ok(()),
+        }
     }
 
     pub(crate) fn nodes(&self) -> Result<usize> {
@@ -123,12 +146,19 @@ impl Capture {
         &self.stream
     }
 
-    pub(crate) fn finish(mut self) -> Result<CudaGraph> {
+    /// The stream is one like others again.
+    fn end(&mut self) {
         self.ended = true;
+        let mut captured = CAPTURED.lock().unwrap_or_else(PoisonError::into_inner);
+        captured.retain(|handle| *handle != self.stream.cu_stream() as usize);
+    }
+
+    pub(crate) fn finish(mut self) -> Result<CudaGraph> {
         let context = self.stream.context().clone();
         context.bind_to_thread().map_err(failed("binding the context"))?;
         // SAFETY: the stream is capturing since `begin`.
         let graph = unsafe { result::stream::end_capture(self.stream.cu_stream()) };
+        self.end();
         let graph = graph.map_err(failed("ending a capture"))?;
         if graph.is_null() {
             return Err(Error::Capture {
@@ -145,7 +175,10 @@ impl Capture {
 
 impl Drop for Capture {
     fn drop(&mut self) {
-        if !self.ended && self.stream.context().bind_to_thread().is_ok() {
+        if self.ended {
+            return;
+        }
+        if self.stream.context().bind_to_thread().is_ok() {
             // SAFETY: the stream is capturing. The graph of an abandoned capture is destroyed unseen.
             unsafe {
                 if let Ok(graph) = result::stream::end_capture(self.stream.cu_stream())
@@ -155,6 +188,7 @@ impl Drop for Capture {
                 }
             }
         }
+        self.end();
     }
 }
 

@@ -22,7 +22,7 @@ impl<T: Element> Tensor<T> {
         let shape = shape.into();
         check_slice::<T>(slice.len(), &shape)?;
         let stream = slice.stream().clone();
-        let memory = CudaMemory::wrap(&stream, slice.leak(), true);
+        let memory = CudaMemory::owned(&stream, slice.leak());
         Ok(Tensor::new(
             Arc::new(Storage::Cuda(memory)),
             0,
@@ -92,8 +92,9 @@ impl<T: Element> Tensor<T> {
         let shape = shape.into();
         check_slice::<T>(slice.len(), &shape)?;
         let cuda = stream.as_cudarc().ok_or_else(not_cuda)?;
+        crate::graph::forbid_on(stream, "a borrowed cudarc slice")?;
         let (address, guard) = slice.device_ptr(cuda);
-        let memory = CudaMemory::wrap(cuda, address, false);
+        let memory = CudaMemory::borrowed(cuda, address, slice.stream());
         drop(guard);
         Ok(View(
             Tensor::new(Arc::new(Storage::Cuda(memory)), 0, shape, shape.compact_strides()),
@@ -113,8 +114,10 @@ impl<T: Element> Tensor<T> {
         let shape = shape.into();
         check_slice::<T>(slice.len(), &shape)?;
         let cuda = stream.as_cudarc().ok_or_else(not_cuda)?;
+        crate::graph::forbid_on(stream, "a borrowed cudarc slice")?;
+        let home = slice.stream().clone();
         let (address, guard) = slice.device_ptr_mut(cuda);
-        let memory = CudaMemory::wrap(cuda, address, false);
+        let memory = CudaMemory::borrowed(cuda, address, &home);
         drop(guard);
         Ok(ViewMut(
             Tensor::new(Arc::new(Storage::Cuda(memory)), 0, shape, shape.compact_strides()),

@@ -61,7 +61,7 @@ impl TensorMap {
     pub fn of<T: Element>(tensor: &impl AsTensor<T>, box_shape: impl Into<Vec<u32>>) -> TensorMapBuilder {
         let tensor = tensor.tensor();
         TensorMapBuilder {
-            storage: tensor.storage_arc().clone(),
+            storage: tensor.storage().clone(),
             address: tensor.address(),
             shape: *tensor.shape_ref(),
             strides: *tensor.strides_ref(),
@@ -137,6 +137,13 @@ impl TensorMapBuilder {
                 stream.device()
             )));
         }
+        if !self.storage.is_kept() {
+            return Err(Error::Shape(
+                "a tensor map keeps its memory, and memory borrowed from cudarc is not kept: give it to a tensor \
+                 (`Tensor::from_cudarc`)"
+                    .to_string(),
+            ));
+        }
         let rank = self.shape.len();
         if self.shape.contains(&0) {
             return Err(Error::Shape(format!(
@@ -160,7 +167,7 @@ impl TensorMapBuilder {
         box_dims.reverse();
         let mut steps = self.steps.unwrap_or_else(|| vec![1; rank]);
         steps.reverse();
-        let map = TensorMap::tiled(
+        let map = TensorMap::encode(
             stream,
             &TensorMapSpec {
                 data_type: self.data_type.unwrap_or_else(|| data_type(self.element)),
@@ -258,7 +265,7 @@ mod tests {
             l2_promotion: 0,
             oob_fill: 0,
         };
-        assert!(rows == TensorMap::tiled(&stream, &spec).unwrap());
+        assert!(rows == TensorMap::encode(&stream, &spec).unwrap());
         let storage = whole.storage.clone().unwrap();
         drop((a, whole, rows));
         assert_eq!(Arc::strong_count(&storage), 1);
