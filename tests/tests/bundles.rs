@@ -187,4 +187,39 @@ fn bundles_that_are_damaged_or_lack_the_kernel_are_refused() {
         message.contains("is no bundle: its first bytes are wrong"),
         "{message}"
     );
+
+    fs::write(&file, &bytes).unwrap();
+    let lock = path.join("kernels.lock");
+    let text = fs::read_to_string(&lock).unwrap();
+    let refused = |said: &str| {
+        let message = Bundle::open(&path).unwrap_err().to_string();
+        assert!(message.contains(said), "{message}");
+    };
+    fs::remove_file(&lock).unwrap();
+    refused("the bundle has no kernels.lock");
+    for (from, to, said) in [
+        ("version = 1", "version = 2", "`kernels.lock` is of version 2"),
+        (
+            "tirx = ",
+            "tir = ",
+            "`kernels.lock` is damaged: unknown key `tir`",
+        ),
+        ("flags = []", "flags = [\"-G\"]", "is not that of its inputs"),
+        (
+            "file = \"scal\"",
+            "file = \"scaled\"",
+            "there is no file `scaled.tirxk`",
+        ),
+    ] {
+        assert!(text.contains(from), "{from}");
+        fs::write(&lock, text.replace(from, to)).unwrap();
+        refused(said);
+    }
+    // A kernel of another bundle, which is whole by itself.
+    fs::write(&lock, &text).unwrap();
+    let (_other, other) = bundle(&KERNELS.replace("A[tx] * s", "A[tx] + s"), false);
+    fs::copy(other.join("scal.tirxk"), &file).unwrap();
+    refused("`scal.tirxk` is not the kernel `scal` that kernels.lock names");
+    fs::write(&file, &bytes).unwrap();
+    Bundle::open(&path).unwrap();
 }

@@ -104,11 +104,6 @@ impl<'t, 'i> Fields<'t, 'i> {
         }
     }
 
-    /// A table whose other keys are left unread.
-    pub(crate) fn open(table: &'t DeTable<'i>, span: Range<usize>) -> Fields<'t, 'i> {
-        Fields { table, span }
-    }
-
     /// The value of a key that may be left out.
     pub(crate) fn optional<T: FromToml>(&self, key: &'static str) -> Result<Option<T>, Mistake> {
         let Some((name, value)) = self.table.get_key_value(key) else {
@@ -284,28 +279,7 @@ impl<T: FromTable> FromToml for Record<T> {
     }
 }
 
-/// A text as TOML writes it: between quotes that need no escapes, where there are such.
-pub(crate) fn quoted(text: &str) -> String {
-    let literal = text.contains(['"', '\\']) && !text.contains(|c: char| c == '\'' || c.is_control());
-    if literal {
-        return format!("'{text}'");
-    }
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", c as u32)),
-            c => quoted.push(c),
-        }
-    }
-    quoted + "\""
-}
-
-/// Texts as a list in TOML.
-pub(crate) fn quoted_list<'t>(items: impl IntoIterator<Item = &'t String>) -> String {
-    let items: Vec<String> = items.into_iter().map(|item| quoted(item)).collect();
-    format!("[{}]", items.join(", "))
-}
+pub(crate) use tirx_bundle::lock::{quoted, quoted_list};
 
 #[cfg(test)]
 mod tests {

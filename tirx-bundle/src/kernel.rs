@@ -128,6 +128,16 @@ impl Kernel {
         })
     }
 
+    /// The hash of its images and their targets, as lock files have it.
+    pub fn hash_of_images(&self) -> String {
+        let mut parts: Vec<&[u8]> = Vec::new();
+        for (target, image) in &self.images {
+            parts.push(target.as_bytes());
+            parts.push(image);
+        }
+        crate::hash_of_parts(&parts)
+    }
+
     /// Bytes of all images.
     pub fn image_bytes(&self) -> usize {
         self.images.iter().map(|(_, image)| image.len()).sum()

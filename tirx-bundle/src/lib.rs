@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `files` | how is a bundle a folder or a file? |
 //! | `kernel` | what does a `.tirxk` hold? |
+//! | `lock` | what was each kernel made of, and do the files fit together? |
 //! | `fatbin` | what is a fat binary, and how are several made one? |
 //! | `cubin` | what does a kernel's machine code take of a GPU? |
 //! | `seal` | what do the files begin with? |
@@ -29,6 +30,7 @@ pub mod cubin;
 pub mod fatbin;
 mod files;
 mod kernel;
+pub mod lock;
 mod problem;
 mod reader;
 pub mod seal;
@@ -43,4 +45,14 @@ pub fn hash(bytes: &[u8]) -> String {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect()
+}
+
+/// SHA-256 in hexadecimal over parts, each with its length, so that different lists of parts have different inputs.
+pub fn hash_of_parts<P: AsRef<[u8]>>(parts: &[P]) -> String {
+    let mut all = Vec::new();
+    for part in parts {
+        all.extend((part.as_ref().len() as u64).to_le_bytes());
+        all.extend(part.as_ref());
+    }
+    hash(&all)
 }

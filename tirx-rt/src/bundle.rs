@@ -26,14 +26,14 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// Opens a bundle and reads all kernels.
+    /// Opens a bundle and reads all kernels. Each is compared with the hashes that the bundle's `kernels.lock` has of it.
     ///
     /// # Errors
-    /// [`Error::Bundle`]: there is none, or it is damaged.
+    /// [`Error::Bundle`]: there is none, it is damaged, it has no lock file, or its kernels are not those of the lock file.
     pub fn open(path: impl AsRef<Path>) -> Result<Bundle> {
         let path = path.as_ref();
-        let kernels = Files::read(path).and_then(|files| files.kernels());
-        let kernels = kernels.map_err(|problem| Error::Bundle {
+        let kernels = Files::read(path).and_then(|files| files.locked_kernels());
+        let (_, kernels) = kernels.map_err(|problem| Error::Bundle {
             message: format!("{}: {problem}", path.display()),
         })?;
         Ok(Bundle {

@@ -13,7 +13,6 @@ use tirx_core::ir::abi::FunctionParam;
 
 use crate::error::{Error, Result};
 use crate::generate::Variant;
-use crate::hash::{digest, hex};
 use crate::manifest::Manifest;
 use crate::nvcc::Job;
 use lock::{Lock, Locked, Unreadable, VERSION};
@@ -113,7 +112,7 @@ impl Bundle {
                 ));
             }
         }
-        let wanted = describe(job, variant, &self.lock.nvcc, &[]);
+        let wanted = describe(job, variant, &self.lock.nvcc);
         if locked.cuda != wanted.cuda {
             return stale("has changed: its source, a specialization or a file that it imports".into());
         }
@@ -149,7 +148,7 @@ impl Bundle {
             }
             Err(problem) => return Err(damaged(problem.reason)),
         };
-        if images_hash(&kernel.images) != locked.images || kernel.hash != locked.hash {
+        if kernel.hash_of_images() != locked.images || kernel.hash != locked.hash {
             return Err(damaged(format!("is not the one that {LOCK} names")));
         }
         let mut images = Vec::new();
@@ -180,36 +179,21 @@ pub(crate) fn refused(path: &Path, problem: &Problem) -> Error {
     error.help("restore it from version control, or make it anew with `cargo tirx bundle`")
 }
 
-/// The hash of a kernel's images.
-fn images_hash(images: &[(String, Vec<u8>)]) -> String {
-    let mut parts: Vec<&[u8]> = Vec::new();
-    for (target, image) in images {
-        parts.push(target.as_bytes());
-        parts.push(image);
-    }
-    hex(&digest(&parts))
-}
-
-/// A kernel's entry in the lock.
-fn describe(job: &Job, variant: &Variant, nvcc: &str, images: &[(String, Vec<u8>)]) -> Locked {
-    let cuda = hash(job.text_for_nvcc(false).as_bytes());
-    let ir = hash(&variant.compiled.ir);
-    let signature = variant.signature();
-    let flags = job.options.arguments(false);
-    let targets: Vec<String> = job.targets.each().into_iter().map(|(target, _)| target).collect();
-    let (flags_text, targets_text) = (flags.join("\n"), targets.join("\n"));
-    let parts = [TIRX, nvcc, &cuda, &ir, &signature, &flags_text, &targets_text];
-    Locked {
+/// A kernel's entry in the lock; `make` adds the hash of the images.
+fn describe(job: &Job, variant: &Variant, nvcc: &str) -> Locked {
+    let mut locked = Locked {
         name: variant.file.replace('-', "::"),
         file: job.file.clone(),
-        hash: hex(&digest(&parts)),
-        cuda,
-        ir,
-        signature,
-        flags,
-        targets,
-        images: images_hash(images),
-    }
+        hash: String::new(),
+        cuda: hash(job.text_for_nvcc(false).as_bytes()),
+        ir: hash(&variant.compiled.ir),
+        signature: variant.signature(),
+        flags: job.options.arguments(false),
+        targets: job.targets.each().into_iter().map(|(target, _)| target).collect(),
+        images: String::new(),
+    };
+    locked.hash = locked.hash_of_inputs(TIRX, nvcc);
+    locked
 }
 
 /// The bundle of kernels that were compiled: the images of each job, in the order of its targets.
@@ -230,7 +214,7 @@ pub(crate) fn make(
     for ((job, variant), images) in jobs.iter().zip(variants).zip(images) {
         let targets = job.targets.each().into_iter().map(|(target, _)| target);
         let images: Vec<(String, Vec<u8>)> = targets.zip(images.iter().cloned()).collect();
-        let locked = describe(job, variant, nvcc, &images);
+        let mut locked = describe(job, variant, nvcc);
         let functions = variant
             .compiled
             .launcher
@@ -256,6 +240,7 @@ pub(crate) fn make(
             images,
             ir: variant.compiled.ir.clone(),
         };
+        locked.images = kernel.hash_of_images();
         files.add(
             format!("{}.{}", job.file, tirx_bundle::EXTENSION),
             kernel.encode(),
