@@ -96,7 +96,7 @@ impl Kernel {
         self
     }
 
-    /// PTX for newer GPUs: `"compute_90"`.
+    /// PTX for newer GPUs: `"compute_90"`; `"none"` for none, whatever `[defaults]` of the manifest says.
     pub fn ptx(mut self, target: impl Into<String>) -> Kernel {
         self.ptx = Some(target.into());
         self
@@ -141,7 +141,7 @@ impl Kernel {
             }
         };
         let ptx = match &self.ptx {
-            Some(text) => Some(Architecture::from_compute(text).map_err(wrong)?),
+            Some(text) => Architecture::from_ptx(text).map_err(wrong)?,
             None => defaults.ptx.clone(),
         };
         if matches!(self.text, Text::Function(_)) && !self.specialize.is_empty() {

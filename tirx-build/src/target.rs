@@ -112,7 +112,18 @@ impl Architecture {
     pub fn from_compute(text: &str) -> Result<Architecture, UnknownArchitecture> {
         parse(text, "compute_")
     }
+
+    /// Reads a setting of PTX: `compute_90`, or `none` for no PTX.
+    pub(crate) fn from_ptx(text: &str) -> Result<Option<Architecture>, UnknownArchitecture> {
+        match text == NO_PTX {
+            true => Ok(None),
+            false => Architecture::from_compute(text).map(Some),
+        }
+    }
 }
+
+/// What stands in the place of PTX for kernels that have none.
+pub(crate) const NO_PTX: &str = "none";
 
 /// What one kernel is compiled to: native images and, optionally, PTX.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -281,10 +281,10 @@ pub fn tensor_map_rule(
 
 /// The error for a specialization that was requested at run time and not built.
 #[cold]
-pub fn not_built(kernel: &'static str, requested: String, built: &'static [&'static str]) -> Error {
+pub fn not_built(kernel: &'static str, requested: impl Display, built: &'static [&'static str]) -> Error {
     Error::NotBuilt {
         kernel,
-        requested,
+        requested: requested.to_string(),
         built,
     }
 }

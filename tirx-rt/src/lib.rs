@@ -29,6 +29,8 @@
 #[cfg(feature = "bundle")]
 mod bundle;
 mod completion;
+#[doc(hidden)]
+pub mod contract;
 mod cuda;
 #[cfg(feature = "cudart")]
 mod cudart;
@@ -110,34 +112,51 @@ macro_rules! call_raw {
     };
 }
 
-/// In generated code: the number of what it expects of this crate. See `CONTRACT` of `tirx-build`.
+/// In generated code: the number of what it expects of this crate, and the version of the `tirx-build` that wrote it. See
+/// `CONTRACT` of `tirx-build`, and [`contract`].
 ///
 /// ```
-/// tirx_rt::generated_contract!(1);
+/// tirx_rt::generated_contract!(2, env!("CARGO_PKG_VERSION"));
 /// ```
 ///
 /// Code of another release, older or newer, does not compile:
 ///
 /// ```compile_fail
-/// tirx_rt::generated_contract!(0);
+/// tirx_rt::generated_contract!(1);
+/// ```
+///
+/// ```compile_fail
+/// tirx_rt::generated_contract!(2, "99.0.0");
 /// ```
 #[doc(hidden)]
 #[macro_export]
 macro_rules! generated_contract {
-    (1) => {};
-    ($other:literal) => {
+    (2, $version:expr) => {
+        const _: () = $crate::contract::generated_by($version);
+    };
+    ($other:literal $(, $version:literal)?) => {
         ::core::compile_error!(::core::concat!(
             "the kernels were generated for another tirx-rt (contract ",
             $other,
-            ", this one has contract 1): give `tirx-build` and `tirx-rt` the same version in Cargo.toml"
+            $(" of tirx-build ", $version,)?
+            ", this one has contract 2): give `tirx-build` and `tirx-rt` the same version in Cargo.toml"
         ));
     };
 }
 
 /// Includes the module that `tirx-build` generated: `pub mod kernels { … }`.
+///
+/// The generated code reaches this crate through the macro's path, so that the crate may have another name in your
+/// Cargo.toml, or be reached through the crate that re-exports it.
 #[macro_export]
 macro_rules! include_kernels {
     () => {
+        // Generated code calls it for the name of this crate.
+        macro_rules! tirx_rt_of_kernels {
+            () => {
+                use $crate as tirx_rt;
+            };
+        }
         include!(concat!(env!("OUT_DIR"), "/tirx_kernels.rs"));
     };
 }

@@ -10,7 +10,7 @@ use crate::throw_away::{Place, real_nvcc, texts};
 use crate::{KERNELS, MAIN, manifest};
 
 /// Kernels with what generated code can hold: documentation, choices, launch arithmetic, tensor maps aside.
-const STRICT: &str = r#"from __future__ import annotations
+pub(crate) const STRICT: &str = r#"from __future__ import annotations
 from tvm.script import tirx as T
 
 @T.jit
@@ -37,7 +37,7 @@ def outer(a: T.handle, b: T.handle, in_: T.float16, flag: T.bool, k: T.uint64):
         A[bx % m, T.int64(0)] = A[bx % m, T.int64(0)] * in_
 "#;
 
-const STRICT_MANIFEST: &str = "[[kernel]]\nname = \"add\"\nsource = \"kernels.py\"\ntargets = [\"sm_90a\"]\nspecialize = [{ N = \
+pub(crate) const STRICT_MANIFEST: &str = "[[kernel]]\nname = \"add\"\nsource = \"kernels.py\"\ntargets = [\"sm_90a\"]\nspecialize = [{ N = \
      32 }, { N = 64, DTYPE = \"float16\" }, { N = 128, bias = \"None\" }]\n\n[[kernel]]\nname = \"outer\"\nsource = \
      \"kernels.py\"\ntargets = [\"sm_90a\"]\n";
 

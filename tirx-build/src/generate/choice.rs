@@ -378,7 +378,7 @@ impl<'a> Choice<'a> {
         let built: Vec<String> = variants.iter().map(|v| values_text(&v.values)).collect();
         let _ = writeln!(
             text,
-            "Err(::tirx_rt::host::not_built({:?}, format!({:?}{requested}), &{built:?}))",
+            "Err(::tirx_rt::host::not_built({:?}, format_args!({:?}{requested}), &{built:?}))",
             self.kernel.name,
             pattern.join(", ") + types
         );

@@ -4,6 +4,12 @@ use tirx_core::codegen::rust::{self, Launcher};
 use tirx_core::ir::abi::{Param, ParamKind};
 use tirx_core::source::{SourceMap, Span};
 
+/// The docstring of a definition as its lines read, without their common indentation.
+pub(crate) fn plain_docstring(sources: &SourceMap, span: Span) -> Vec<String> {
+    let lines = |text| dedented(text).into_iter().map(|line| line.trim_end().to_string());
+    literal(sources, span).map(lines).into_iter().flatten().collect()
+}
+
 /// Lines of documentation of a typed function, without comment marks.
 pub(super) fn typed(docstring: &[String], origin: &str, values: &str, launcher: &Launcher) -> Vec<String> {
     let mut lines: Vec<String> = docstring.to_vec();
@@ -85,14 +91,13 @@ pub(super) fn origin(entry: &str, sources: &SourceMap, span: Span) -> String {
 
 /// The docstring of a definition: the string that follows the signature of the definition at `span`.
 pub(super) fn docstring(sources: &SourceMap, span: Span) -> Vec<String> {
-    let text = sources
-        .file(span.file)
-        .and_then(|file| file.text.get(span.start as usize..))
-        .unwrap_or_default();
-    after_signature(text)
-        .and_then(string_literal)
-        .map(as_markdown)
-        .unwrap_or_default()
+    literal(sources, span).map(as_markdown).unwrap_or_default()
+}
+
+/// The text of the docstring of the definition at `span`.
+fn literal(sources: &SourceMap, span: Span) -> Option<&str> {
+    let text = sources.file(span.file)?.text.get(span.start as usize..)?;
+    after_signature(text).and_then(string_literal)
 }
 
 /// The text after the colon of `def name(...):`.

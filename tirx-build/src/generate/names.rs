@@ -5,13 +5,24 @@ use std::collections::BTreeMap;
 use tirx_core::codegen::rust::snake_case;
 use tirx_core::script::ConstValue;
 
+/// The name by which generated code calls the crate `tirx-rt`, in every module.
+pub(crate) const RUN_TIME: &str = "tirx_rt";
+
 /// The name of a specialization. `order` gives the parameters in the kernel's order; values of others follow in the
 /// alphabet's.
 pub(crate) fn specialization(order: &[String], values: &BTreeMap<String, ConstValue>) -> String {
     let known = order.iter().filter_map(|name| values.get_key_value(name));
     let rest = values.iter().filter(|(name, _)| !order.contains(name));
     let parts: Vec<String> = known.chain(rest).map(|(name, value)| part(name, value)).collect();
-    parts.join("_")
+    free(parts.join("_"))
+}
+
+/// The name, if generated code does not use it for something else.
+fn free(name: String) -> String {
+    match name == RUN_TIME {
+        true => name + "_",
+        false => name,
+    }
 }
 
 /// The name of one of several kernels of an entry: the kernel file's name in characters that Rust allows.
@@ -24,7 +35,7 @@ pub(crate) fn result(name: &str) -> String {
     if word.starts_with(|c: char| c.is_ascii_digit()) || word.is_empty() {
         return format!("k{word}");
     }
-    word
+    free(word)
 }
 
 fn part(name: &str, value: &ConstValue) -> String {

@@ -7,7 +7,8 @@ use toml::Spanned;
 
 use super::NATIVE;
 use super::read::Reader;
-use crate::target::{Architecture, UnknownArchitecture};
+use crate::generate::names;
+use crate::target::{Architecture, NO_PTX, UnknownArchitecture};
 use crate::toolchain::Pin;
 
 impl Reader {
@@ -82,6 +83,12 @@ impl Reader {
                 format!("`{name}` cannot be a kernel's name: it is a Rust keyword"),
                 format!("use for example `{name}_kernel`"),
             );
+        } else if name == names::RUN_TIME {
+            self.error(
+                span,
+                format!("`{name}` cannot be a kernel's name: generated code calls the crate of that name so"),
+                format!("use for example `{name}_kernel`"),
+            );
         }
     }
 
@@ -131,8 +138,12 @@ impl Reader {
         (native, machine)
     }
 
+    /// The architecture of PTX; `none` says that there is none.
     pub(super) fn ptx(&mut self, ptx: &Spanned<String>) -> Option<Architecture> {
-        self.architecture(ptx, Architecture::from_compute, "compute_90")
+        match ptx.get_ref() == NO_PTX {
+            true => None,
+            false => self.architecture(ptx, Architecture::from_compute, "compute_90"),
+        }
     }
 
     pub(super) fn release(&mut self, release: &Spanned<String>) -> Option<Release> {

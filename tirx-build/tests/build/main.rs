@@ -284,17 +284,17 @@ fn absent_parameters_are_in_no_signature() {
         let parts = text.split("pub fn ").skip(1);
         let heads = parts.map(|part| part[..part.find(") ->").unwrap_or(0)].replace(", )", ")"));
         heads
-            .filter(|head| head.contains("stream: &::tirx_rt::Stream"))
+            .filter(|head| head.contains("stream: &tirx_rt::Stream"))
             .map(|head| head.trim_end_matches([',', ' ']).to_string())
             .collect()
     };
-    const A: &str = "a: &mut impl ::tirx_rt::AsTensorMut<f32>";
+    const A: &str = "a: &mut impl tirx_rt::AsTensorMut<f32>";
     assert_eq!(
         signatures(&package),
         [
-            format!("n32( stream: &::tirx_rt::Stream, bias: &impl ::tirx_rt::AsTensor<f32>, {A}, shift: f32"),
-            format!("n32_bias_none( stream: &::tirx_rt::Stream, {A}, shift: f32"),
-            format!("n64_bias_none_shift_none( stream: &::tirx_rt::Stream, {A}"),
+            format!("n32( stream: &tirx_rt::Stream, bias: &impl tirx_rt::AsTensor<f32>, {A}, shift: f32"),
+            format!("n32_bias_none( stream: &tirx_rt::Stream, {A}, shift: f32"),
+            format!("n64_bias_none_shift_none( stream: &tirx_rt::Stream, {A}"),
         ]
     );
     // Where all leave the same out, there is a choice of the rest.
@@ -308,7 +308,7 @@ fn absent_parameters_are_in_no_signature() {
     let last = signatures(&package).pop().unwrap();
     assert_eq!(
         last,
-        format!("launch( stream: &::tirx_rt::Stream, constexpr: Constexpr, {A}")
+        format!("launch( stream: &tirx_rt::Stream, constexpr: Constexpr, {A}")
     );
     let message = with_optionals("{ N = 32, Bias = 1 }").refused();
     assert!(
