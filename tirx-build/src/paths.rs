@@ -45,7 +45,7 @@ impl FileNames {
 }
 
 /// The nearest folder, from the package's up, whose Cargo.toml has a `[workspace]`; else the package's.
-fn workspace_root(package: &Path) -> PathBuf {
+pub(crate) fn workspace_root(package: &Path) -> PathBuf {
     let is_root = |folder: &&Path| {
         let text = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
         text.lines().any(|line| {

@@ -381,3 +381,46 @@ fn a_build_script_makes_kernels() {
         "`A` has 1 dimensions, found 2 indices",
     );
 }
+
+#[test]
+fn a_c_interface_writes_nothing_into_the_sources_of_a_dependency() {
+    let mut place = Place::new();
+    place.set("TIRX_NVCC", "none");
+    place.package("sourced", MANIFEST, KERNELS, "", "");
+    std::fs::remove_file(place.path("sourced/src/main.rs")).unwrap();
+    place.write("sourced/src/lib.rs", LIBRARY);
+    let manifest = std::fs::read_to_string(place.path("sourced/Cargo.toml")).unwrap();
+    place.manifest(
+        "sourced",
+        &manifest.replace("edition", "links = \"sourced\"\nedition"),
+    );
+    place.write(
+        "sourced/build.rs",
+        "fn main() -> tirx_build::Result<()> {\n    tirx_build::Builder::new()\n        \
+         .c_api(tirx_build::CApi::new(\"sourced\").folder(\"dist\")).compile()\n}\n",
+    );
+    let dependencies = "[dependencies]\nsourced = { path = \"../sourced\" }\n";
+    place.manifest("sourcing", dependencies);
+    place.write(
+        "sourcing/src/main.rs",
+        "fn main() {\n    println!(\"{}\", env!(\"HEADER\"));\n}\n",
+    );
+    place.write(
+        "sourcing/build.rs",
+        "fn main() {\n    let folder = std::env::var(\"DEP_SOURCED_TIRX_C_API\").unwrap();\n    \
+         println!(\"cargo::rustc-env=HEADER={folder}/include/sourced.h\");\n}\n",
+    );
+    let (success, out, err) = place.cargo("sourcing", &["run"]);
+    assert!(success, "{err}");
+    assert!(
+        !place.path("sourced/dist").exists(),
+        "a build wrote into a dependency"
+    );
+    assert!(std::path::Path::new(out.trim()).is_file(), "{out}");
+    // The package's own build writes there.
+    let (success, _, err) = place.cargo("sourced", &["build"]);
+    assert!(
+        success && place.path("sourced/dist/include/sourced.h").is_file(),
+        "{err}"
+    );
+}

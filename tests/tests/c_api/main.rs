@@ -124,6 +124,7 @@ fn pkg_config_and_the_header_say_how_to_use_the_library() {
     for part in [
         "/* Kernel `add::n256`.\n * - A: tensor of float32, shape (256), read\n",
         " * - C: tensor of float32, shape (256), written\n */\n",
+        "/* C = A + B, one block of N threads.\n */\n/* Kernel `add::n256`.\n",
         "TIRX_API int32_t add_n256(const DLTensor* A, const DLTensor* B, DLTensor* C, tirx_stream stream);",
     ] {
         assert!(header.contains(part), "{part}: {header}");
@@ -162,6 +163,113 @@ fn library_of(kernels: &[&str], text: &str) -> (tempfile::TempDir, Opened) {
         .unwrap();
     let library = Opened::open_at(&folder.path().join(format!("api/lib/lib{name}.so")));
     (folder, library)
+}
+
+/// Kernels whose names C's library has, one of them with a docstring that could end a comment.
+fn named(name: &str) -> String {
+    format!(
+        "@T.prim_func\ndef {name}(A: T.Buffer((32,), \"float32\"), errno: T.float32):\n    \
+         \"\"\"Adds `errno`: /* this */ and that.\n\n        Indented \\\\\n    \"\"\"\n    \
+         T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([32])\n    A[tx] = A[tx] + errno\n\n"
+    )
+}
+
+#[test]
+fn kernels_may_have_names_that_c_has_taken() {
+    let names = [
+        "tanh", "floor", "exp2", "memcpy", "printf", "random", "read", "index", "stdin", "free", "co_await",
+        "signal", "scale_it", "main", "errno", "linux", "memcpy2",
+    ];
+    let text: String = names.iter().map(|name| named(name)).collect();
+    let text = format!("from tvm.script import tirx as T\n\n{text}");
+    let (folder, library) = library_of(&names, &text);
+    let data = library.upload(&[1.0; 32]);
+    let shape = [32];
+    type Named = unsafe extern "C" fn(*const DlTensor, f32, *mut c_void) -> i32;
+    for (at, name) in names.iter().enumerate() {
+        let function = match *name {
+            "scale_it" | "memcpy2" => (*name).to_string(),
+            taken => format!("k_{taken}"),
+        };
+        let call: Named = library.get(&function);
+        // SAFETY: the tensor is whole.
+        let status = unsafe { call(&tensor(data, &shape), 1.0, std::ptr::null_mut()) };
+        assert_eq!(status, 0, "{name}: {}", library.error());
+        assert_eq!(library.download(data, 32), [at as f32 + 2.0; 32]);
+    }
+    let header = folder.path().join("api/include/tanh_kernels.h");
+    let text = std::fs::read_to_string(&header).unwrap();
+    for part in [
+        "/* Adds `errno`: / * this * / and that.\n *\n * Indented\n */\n/* Kernel `tanh`, under another name than C's own `tanh`.\n \
+         * - A: tensor of float32, shape (32), read and written\n",
+        "/* Kernel `scale_it`.\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // The header beside all of C's, and in C++.
+    let program = "#include <complex.h>\n#include <errno.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
+        #include <math.h>\n#include <unistd.h>\n#include <signal.h>\n#include <assert.h>\n#include \"tanh_kernels.h\"\n\
+        int main(void) { return 0; }\n";
+    for (compiler, standard, name) in [("cc", "-std=gnu11", "all.c"), ("c++", "-std=c++20", "all.cpp")] {
+        let file = folder.path().join(name);
+        std::fs::write(&file, program).unwrap();
+        run(Command::new(compiler)
+            .args([standard, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"])
+            .arg(folder.path().join("api/include"))
+            .arg(file));
+    }
+}
+
+#[test]
+fn a_prefix_begins_the_names_of_all_functions() {
+    let folder = tempfile::tempdir().unwrap();
+    let build = |prefix: &str, kernels: &[&str]| {
+        let entry = |name: &&str| {
+            format!("[[kernel]]\nname = \"{name}\"\nsource = \"k.py\"\ntargets = [\"sm_90a\"]\n")
+        };
+        let manifest: String = kernels.iter().map(entry).collect();
+        std::fs::write(folder.path().join("kernels.toml"), manifest).unwrap();
+        let text: String = kernels.iter().map(|name| named(name)).collect();
+        std::fs::write(
+            folder.path().join("k.py"),
+            format!("from tvm.script import tirx as T\n\n{text}"),
+        )
+        .unwrap();
+        let api = CApi::new("prefixed")
+            .prefix(prefix)
+            .shared(true)
+            .folder(folder.path().join("api"));
+        let built = Builder::new()
+            .manifest(folder.path().join("kernels.toml"))
+            .out_dir(folder.path().join("out"))
+            .environment(Environment::process().with("TIRX_NVCC", "none"))
+            .c_api(api)
+            .build();
+        built.map(|_| ()).map_err(|error| error.to_string())
+    };
+    build("my_", &["tanh", "scale"]).unwrap();
+    let header = std::fs::read_to_string(folder.path().join("api/include/prefixed.h")).unwrap();
+    for part in ["int32_t my_tanh(", "int32_t my_scale(", "/* Kernel `tanh`.\n"] {
+        assert!(header.contains(part), "{part}: {header}");
+    }
+    let library = Opened::open_at(&folder.path().join("api/lib/libprefixed.so"));
+    let data = library.upload(&[1.0; 32]);
+    type Named = unsafe extern "C" fn(*const DlTensor, f32, *mut c_void) -> i32;
+    let tanh: Named = library.get("my_tanh");
+    // SAFETY: the tensor is whole.
+    let status = unsafe { tanh(&tensor(data, &[32]), 2.0, std::ptr::null_mut()) };
+    assert_eq!(status, 0, "{}", library.error());
+    assert_eq!(library.download(data, 32), [3.0; 32]);
+    let error = build("1 ", &["scale"]).unwrap_err();
+    assert!(
+        error.contains("CApi::prefix: no name of C begins with `1 `"),
+        "{error}"
+    );
+    let error = build("", &["tanh", "k_tanh"]).unwrap_err();
+    assert!(
+        error.contains("kernels `tanh` and `k_tanh` would both be the C function `k_tanh`"),
+        "{error}"
+    );
 }
 
 /// Copies of 16 bytes, none of which is a vectorized access of the text; both inputs are read by copies alone.
@@ -366,6 +474,91 @@ fn a_caller_makes_the_tensor_maps_that_kernels_take() {
         (status, library.error().as_str()),
         (1, "kernel `copied`: a tensor map is NULL")
     );
+}
+
+/// A kernel whose extent is the caller's: no check of it compares extents with a number.
+const ANY_SHAPE: &str = r#"from tvm.script import tirx as T
+
+@T.prim_func
+def rowwise(a: T.handle, scale: T.float32):
+    n = T.int64()
+    A = T.match_buffer(a, (n, 32), "float32")
+    T.device_entry()
+    bx = T.cta_id([n]); tx = T.thread_id([32])
+    A[bx, tx] = A[bx, tx] * scale
+"#;
+
+#[test]
+fn null_pointers_and_negative_extents_are_errors() {
+    let (_folder, library) = library_of(&["rowwise"], ANY_SHAPE);
+    let data = library.upload(&[1.0; 128]);
+    type Rowwise = unsafe extern "C" fn(*const DlTensor, f32, *mut c_void) -> i32;
+    let rowwise: Rowwise = library.get("rowwise");
+    let call = |tensor: *const DlTensor| {
+        // SAFETY: pointers are null or whole.
+        match unsafe { rowwise(tensor, 2.0, std::ptr::null_mut()) } {
+            0 => "ok".to_string(),
+            _ => library.error(),
+        }
+    };
+    let place = "kernel `rowwise`, argument 0 `A`: ";
+    let of = |shape: &[i64]| DlTensor {
+        ndim: shape.len() as i32,
+        ..tensor(data, shape)
+    };
+    assert_eq!(call(&of(&[4, 32])), "ok");
+    assert_eq!(call(&of(&[0, 32])), "ok");
+    assert_eq!(library.download(data, 128), [2.0; 128]);
+    assert_eq!(
+        call(&of(&[-5, 32])),
+        format!("{place}shape[0] is -5, expected 0 or more")
+    );
+    assert_eq!(
+        call(&of(&[i64::MIN, 32])),
+        format!("{place}shape[0] is {}, expected 0 or more", i64::MIN)
+    );
+    assert_eq!(
+        call(&of(&[4, -32])),
+        format!("{place}shape[1] is -32, expected 0 or more")
+    );
+    let shape = [4, 32];
+    let missing = DlTensor {
+        shape: std::ptr::null(),
+        ..of(&shape)
+    };
+    assert_eq!(
+        call(&missing),
+        format!("{place}shape is null, expected a pointer")
+    );
+    let missing = DlTensor {
+        data: std::ptr::null_mut(),
+        ..of(&shape)
+    };
+    assert_eq!(call(&missing), format!("{place}data is null, expected a pointer"));
+    assert_eq!(
+        call(std::ptr::null()),
+        format!("{place}tensor is null, expected a pointer")
+    );
+    // The functions around the kernels.
+    let (alloc, to_device): (Alloc, ToDevice) =
+        (library.get("tirx_alloc"), library.get("tirx_copy_to_device"));
+    // SAFETY: nothing is written or read.
+    unsafe {
+        assert_eq!(alloc(0, 4, std::ptr::null_mut()), 1);
+        assert_eq!(library.error(), "tirx_alloc: address is NULL");
+        assert_eq!(to_device(0, data, std::ptr::null(), 4), 1);
+        assert_eq!(library.error(), "tirx_copy_to_device: source is NULL");
+    }
+    type Of = unsafe extern "C" fn(*const DlTensor, *const MapOptions, *mut Map) -> i32;
+    let of_tensor: Of = library.get("tirx_tensor_map_of");
+    let (mut map, options) = (Map([0; 16]), MapOptions::default());
+    let missing = DlTensor {
+        shape: std::ptr::null(),
+        ..of(&shape)
+    };
+    // SAFETY: as above.
+    assert_eq!(unsafe { of_tensor(&missing, &options, &mut map) }, 1);
+    assert_eq!(library.error(), "tensor map: the shape of its tensor is NULL");
 }
 
 #[test]
@@ -725,7 +918,46 @@ fn errors_are_those_of_the_rust_launcher() {
     case(
         &doubles,
         &good,
-        "kernel `scale`, argument 0 `A`: dtype is another, expected float32",
+        "kernel `scale`, argument 0 `A`: dtype is float64, expected float32",
+    );
+    for (dtype, name) in [
+        ([0, 32, 1, 0], "int32"),
+        ([1, 8, 1, 0], "uint8"),
+        ([4, 16, 1, 0], "bfloat16"),
+        ([2, 32, 2, 0], "float32x2"),
+        ([10, 8, 1, 0], "float8_e4m3fn"),
+        ([17, 4, 1, 0], "float4_e2m1fn"),
+        ([99, 8, 1, 0], "DLPack's code 99 with 8 bits"),
+    ] {
+        let other = DlTensor {
+            dtype,
+            ..tensor(data, &right)
+        };
+        let expected = format!("kernel `scale`, argument 0 `A`: dtype is {name}, expected float32");
+        case(&other, &good, &expected);
+    }
+    let without_shape = DlTensor {
+        shape: std::ptr::null(),
+        ..tensor(data, &right)
+    };
+    case(
+        &without_shape,
+        &good,
+        "kernel `scale`, argument 0 `A`: shape is null, expected a pointer",
+    );
+    case(
+        &good,
+        &tensor(data, &[-5]),
+        "kernel `scale`, argument 1 `B`: shape[0] is -5, expected 0 or more",
+    );
+    // SAFETY: nothing is read.
+    let status = unsafe { scale(std::ptr::null(), &good, std::ptr::null_mut()) };
+    assert_eq!(
+        (status, library.error().as_str()),
+        (
+            1,
+            "kernel `scale`, argument 0 `A`: tensor is null, expected a pointer"
+        )
     );
     let on_the_host = DlTensor {
         device: [1, 0],

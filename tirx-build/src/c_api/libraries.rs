@@ -49,9 +49,13 @@ pub(super) fn compile(
         let text = format!("the C interface `{}`: {what}: {}", api.name, message.trim_end());
         Error::new(text).help(C_COMPILER)
     };
-    let objects = build
-        .try_compile_intermediates()
-        .map_err(|e| failed("compiling", e.to_string()))?;
+    let objects = build.try_compile_intermediates().map_err(|e| {
+        let message = match said_by_compiler(&build, sources, folder) {
+            Some(said) => format!("{e}\n{said}"),
+            None => e.to_string(),
+        };
+        failed("compiling", message)
+    })?;
     let mut archive = cc::Build::new();
     archive
         .objects(&objects)
@@ -92,6 +96,37 @@ pub(super) fn compile(
         return Err(failed("making the shared library", text));
     }
     Ok(())
+}
+
+/// The output of the compiler for the first source that it does not compile: `cc` passes it on to whoever reads the build
+/// script's output, and its error has the command alone.
+fn said_by_compiler(build: &cc::Build, sources: &[PathBuf], folder: &Path) -> Option<String> {
+    /// Lines that are shown; what follows the first errors seldom matters.
+    const MOST: usize = 30;
+    let compiler = build.try_get_compiler().ok()?;
+    let object = folder.join("src").join("failed.o");
+    let output = sources.iter().find_map(|source| {
+        let mut command = compiler.to_command();
+        command.arg("-c").arg(source);
+        match compiler.is_like_msvc() {
+            true => command.arg(format!("-Fo{}", object.display())),
+            false => command.arg("-o").arg(&object),
+        };
+        command.output().ok().filter(|output| !output.status.success())
+    });
+    let _ = std::fs::remove_file(&object);
+    let output = output?;
+    let text = [output.stderr, output.stdout].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let lines: Vec<&str> = text.iter().flat_map(|text| text.lines()).collect();
+    let mut shown: Vec<String> = lines
+        .iter()
+        .take(MOST)
+        .map(|line| format!("    {line}"))
+        .collect();
+    if lines.len() > MOST {
+        shown.push(format!("    … {} more lines", lines.len() - MOST));
+    }
+    (!shown.is_empty()).then(|| shown.join("\n"))
 }
 
 /// The file name of a shared library.
@@ -174,6 +209,19 @@ mod tests {
                 assert!(text.contains(part), "{part}: {text}");
             }
         }
+        // A compiler that refuses a text says why.
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("my-cc");
+        let body = "#!/bin/sh\ncase $* in *tirx_runtime.c*) echo \"k.c:7:1: error: conflicting types for 'tanh'\" >&2; exit 1;; esac\nexec cc \"$@\"\n";
+        fs::write(&script, body).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(&script, mode).unwrap();
+        let text = said(&[("CC", script.to_str().unwrap())]);
+        assert!(
+            text.contains("compiling: ")
+                && text.contains("\n    k.c:7:1: error: conflicting types for 'tanh'\n"),
+            "{text}"
+        );
         // A compiler that compiles and does not link.
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("my-cc");

@@ -12,6 +12,7 @@
 //! With the feature `c-api` the text is compiled with `cc` (`libraries`). Nothing of CUDA is needed, for the run time opens the
 //! driver itself.
 
+mod dependency;
 #[cfg(feature = "c-api")]
 mod libraries;
 #[cfg(not(feature = "c-api"))]
@@ -41,8 +42,49 @@ use tirx_core::codegen::c::{self, CLauncher};
 
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::generate::GeneratedKernel;
+use crate::generate::{GeneratedKernel, docs};
 use crate::nvcc::write_if_changed;
+
+/// Names of headers and libraries that programs have anyway.
+const OTHERS: &[&str] = &[
+    "assert",
+    "c",
+    "complex",
+    "ctype",
+    "cuda",
+    "dl",
+    "errno",
+    "fenv",
+    "float",
+    "inttypes",
+    "iso646",
+    "limits",
+    "locale",
+    "m",
+    "math",
+    "pthread",
+    "rt",
+    "setjmp",
+    "signal",
+    "stdalign",
+    "stdarg",
+    "stdatomic",
+    "stdbool",
+    "stddef",
+    "stdint",
+    "stdio",
+    "stdlib",
+    "stdnoreturn",
+    "string",
+    "tgmath",
+    "threads",
+    "time",
+    "tirx_c",
+    "uchar",
+    "unistd",
+    "wchar",
+    "wctype",
+];
 
 const HEADER: &str = include_str!("runtime/tirx_c.h");
 const RUNTIME_HEADER: &str = include_str!("runtime/tirx_runtime.h");
@@ -60,6 +102,7 @@ const RUNTIME: &str = include_str!("runtime/tirx_runtime.c");
 #[derive(Clone, Debug)]
 pub struct CApi {
     name: String,
+    prefix: String,
     folder: Option<PathBuf>,
     shared: bool,
     link: bool,
@@ -70,13 +113,23 @@ impl CApi {
     pub fn new(name: impl Into<String>) -> CApi {
         CApi {
             name: name.into(),
+            prefix: String::new(),
             folder: None,
             shared: false,
             link: false,
         }
     }
 
-    /// Where to write.
+    /// What the names of the kernels' functions begin with: with `my_` the kernel `scale` is the C function `my_scale`. Without
+    /// it, a kernel that is called as a function of C's library, `tanh` say, is the C function `k_tanh`.
+    pub fn prefix(mut self, prefix: impl Into<String>) -> CApi {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Where to write; a relative path begins at the package's folder. A package that is built as a dependency of another
+    /// workspace, or that comes from a registry, keeps its sources as they are: its interface is in the folder `c_api` of the
+    /// output.
     pub fn folder(mut self, path: impl Into<PathBuf>) -> CApi {
         self.folder = Some(path.into());
         self
@@ -96,18 +149,54 @@ impl CApi {
     }
 
     /// The lines for Cargo about the library.
-    pub(crate) fn directives(&self, out_dir: &Path) -> Vec<String> {
+    pub(crate) fn directives(&self, environment: &Environment, out_dir: &Path) -> Vec<String> {
         let mut lines = vec!["cargo::rerun-if-env-changed=CC".to_string()];
+        let place = self.place(environment, out_dir);
+        // For packages that depend on this one: `DEP_…_TIRX_C_API`.
+        if environment.peek("CARGO_MANIFEST_LINKS").is_some() {
+            lines.push(format!("cargo::metadata=TIRX_C_API={}", place.display()));
+        }
         if self.link {
-            let lib = self.place(out_dir).join("lib");
+            let lib = place.join("lib");
             lines.push(format!("cargo::rustc-link-search=native={}", lib.display()));
             lines.push(format!("cargo::rustc-link-lib=static={}", self.name));
         }
         lines
     }
 
-    fn place(&self, out_dir: &Path) -> PathBuf {
-        self.folder.clone().unwrap_or_else(|| out_dir.join("c_api"))
+    fn place(&self, environment: &Environment, out_dir: &Path) -> PathBuf {
+        let package = environment.path_peek("CARGO_MANIFEST_DIR").unwrap_or_default();
+        let own = || out_dir.join("c_api");
+        match &self.folder {
+            None => own(),
+            Some(folder) if folder.is_absolute() => {
+                match folder.starts_with(&package) && dependency::is_one(&package) {
+                    true => own(),
+                    false => folder.clone(),
+                }
+            }
+            Some(_) if dependency::is_one(&package) => own(),
+            Some(folder) => package.join(folder),
+        }
+    }
+
+    fn check_names(&self) -> Result<()> {
+        if !c::is_identifier(&self.name) {
+            return Err(
+                Error::new(format_args!("CApi: `{}` is no name of a C library", self.name))
+                    .help("letters, digits and `_`, for example `my_kernels`"),
+            );
+        }
+        // Programs include `NAME.h` and link `-lNAME`.
+        if OTHERS.contains(&self.name.as_str()) {
+            let text = format!("CApi: `{}` is the name of another header or library", self.name);
+            return Err(Error::new(text).help(format_args!("use for example `{}_kernels`", self.name)));
+        }
+        if !self.prefix.is_empty() && !c::is_identifier(&self.prefix) {
+            let text = format!("CApi::prefix: no name of C begins with `{}`", self.prefix);
+            return Err(Error::new(text).help("letters, digits and `_`, for example `my_`"));
+        }
+        Ok(())
     }
 
     /// Writes and compiles the interface of all kernels.
@@ -117,14 +206,8 @@ impl CApi {
         environment: &Environment,
         out_dir: &Path,
     ) -> Result<()> {
-        let named = !self.name.is_empty() && c::c_name(&self.name) == self.name;
-        if !named {
-            return Err(
-                Error::new(format_args!("CApi: `{}` is no name of a C library", self.name))
-                    .help("letters, digits and `_`, for example `my_kernels`"),
-            );
-        }
-        let folder = self.place(out_dir);
+        self.check_names()?;
+        let folder = self.place(environment, out_dir);
         let places = [
             "include",
             "src",
@@ -147,7 +230,17 @@ impl CApi {
                     Some(name) => format!("{}::{name}", kernel.name),
                     None => kernel.name.clone(),
                 };
-                let name = c::c_name(&shown);
+                let name = c::c_name(&format!("{}{shown}", self.prefix));
+                if let Some((_, other, _)) = launchers
+                    .iter()
+                    .find(|(known, ..): &&(CLauncher, String, _)| known.name == name)
+                {
+                    return Err(Error::new(format_args!(
+                        "the C interface `{}`: kernels `{other}` and `{shown}` would both be the C function `{name}`",
+                        self.name
+                    ))
+                    .help("give one of the kernels another name in the manifest"));
+                }
                 let compiled = &variant.compiled;
                 if !variant.others.is_empty() {
                     let targets: Vec<String> = variant.each().filter_map(|v| v.own.clone()).collect();
@@ -163,7 +256,8 @@ impl CApi {
                 let path = folder.join(format!("src/{name}.c"));
                 write(&path, &text)?;
                 sources.push(path);
-                launchers.push((launcher, shown));
+                let docstring = docs::plain_docstring(&compiled.sources, compiled.authored.span);
+                launchers.push((launcher, shown, docstring));
             }
         }
         write(
@@ -218,7 +312,7 @@ fn array(name: &str, bytes: &[u8]) -> String {
     text
 }
 
-fn header(name: &str, launchers: &[(CLauncher, String)]) -> String {
+fn header(name: &str, launchers: &[(CLauncher, String, Vec<String>)]) -> String {
     let guard = format!("{}_H", name.to_uppercase());
     let mut text = format!(
         "/* Kernels of {name}. Generated by tirx.\n *\n \
@@ -227,15 +321,43 @@ fn header(name: &str, launchers: &[(CLauncher, String)]) -> String {
          * one CUDA device and stay the caller's. */\n\
          #ifndef {guard}\n#define {guard}\n\n#include \"tirx_c.h\"\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n"
     );
-    for (launcher, shown) in launchers {
-        let _ = write!(text, "\n/* Kernel `{shown}`.\n");
+    for (launcher, shown, docstring) in launchers {
+        text.push('\n');
+        text.push_str(&comment(docstring));
+        let _ = write!(text, "/* Kernel `{shown}`");
+        let _ = match launcher.name.strip_prefix("k_") {
+            Some(taken) if c::c_name(shown) == launcher.name && taken == shown.replace("::", "_") => {
+                writeln!(text, ", under another name than C's own `{taken}`.")
+            }
+            _ => writeln!(text, "."),
+        };
         for param in &launcher.params {
-            let _ = writeln!(text, " * - {param}");
+            text.push_str(&comment_line(&format!("- {param}")));
         }
         let _ = write!(text, " */\n{};\n", launcher.prototype);
     }
     text.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     text
+}
+
+/// A kernel's own documentation as a comment.
+fn comment(docstring: &[String]) -> String {
+    let lines: Vec<String> = docstring.iter().map(|line| comment_line(line)).collect();
+    match lines.concat().strip_prefix(" *") {
+        Some(text) => format!("/*{} */\n", text),
+        None => String::new(),
+    }
+}
+
+/// A line of a comment: it neither ends the comment nor begins another one.
+fn comment_line(line: &str) -> String {
+    let line = line.replace("*/", "* /").replace("/*", "/ *");
+    // A backslash would join the next line.
+    let line = line.trim_end_matches(|c: char| c == '\\' || c.is_whitespace());
+    match line {
+        "" => " *\n".to_string(),
+        line => format!(" * {line}\n"),
+    }
 }
 
 fn pkg_config(name: &str) -> String {

@@ -106,6 +106,75 @@ int32_t tirx_fail_tensor_map(const char* kernel, const char* map, const char* fi
               field, text, expected);
 }
 
+/* The tensor of an argument of a packed call; NULL where there is none. A tensor object begins with the object's header. */
+static const DLTensor* tensor_of(const tirx_any* any) {
+  enum { OBJECT_HEADER = 24 };
+  if (!any->v.v_ptr) return NULL;
+  if (any->type_index == 70) return (const DLTensor*)((const char*)any->v.v_ptr + OBJECT_HEADER);
+  return any->type_index == 7 ? (const DLTensor*)any->v.v_ptr : NULL;
+}
+
+int32_t tirx_check_tensor(const char* kernel, const void* args, int32_t num_args, int32_t index, const char* argument,
+                          int32_t rank) {
+  if (!args || index >= num_args) return TIRX_OK;
+  const tirx_any* any = (const tirx_any*)args + index;
+  if (any->type_index != 7 && any->type_index != 70) return TIRX_OK;
+  const DLTensor* tensor = tensor_of(any);
+  if (!tensor) return tirx_fail_text(kernel, "ValueError", index, argument, "tensor", "a pointer", "null");
+  if (tensor->ndim != rank) return TIRX_OK;
+  if (rank && !tensor->shape)
+    return tirx_fail_text(kernel, "ValueError", index, argument, "shape", "a pointer", "null");
+  for (int32_t i = 0; i < rank; ++i) {
+    char field[24];
+    snprintf(field, sizeof field, "shape[%d]", (int)i);
+    if (tensor->shape[i] < 0)
+      return tirx_fail_value(kernel, index, argument, field, "0 or more", tensor->shape[i]);
+  }
+  return TIRX_OK;
+}
+
+/* The name of a type of elements. */
+static void dtype_name(DLDataType dtype, char* text, size_t size) {
+  /* Names by DLPack's codes; the bits follow those that end in a letter without them. */
+  static const struct {
+    const char* name;
+    bool has_bits;
+  } names[] = {{"int", true},
+               {"uint", true},
+               {"float", true},
+               {"handle", false},
+               {"bfloat", true},
+               {"complex", true},
+               {"bool", false},
+               {"float8_e3m4", false},
+               {"float8_e4m3", false},
+               {"float8_e4m3b11fnuz", false},
+               {"float8_e4m3fn", false},
+               {"float8_e4m3fnuz", false},
+               {"float8_e5m2", false},
+               {"float8_e5m2fnuz", false},
+               {"float8_e8m0fnu", false},
+               {"float6_e2m3fn", false},
+               {"float6_e3m2fn", false},
+               {"float4_e2m1fn", false}};
+  char bits[8] = "", lanes[12] = "";
+  if (dtype.code >= sizeof names / sizeof *names) {
+    snprintf(text, size, "DLPack's code %d with %d bits", dtype.code, dtype.bits);
+    return;
+  }
+  if (names[dtype.code].has_bits) snprintf(bits, sizeof bits, "%d", dtype.bits);
+  if (dtype.lanes != 1) snprintf(lanes, sizeof lanes, "x%d", dtype.lanes);
+  snprintf(text, size, "%s%s%s", names[dtype.code].name, bits, lanes);
+}
+
+int32_t tirx_fail_dtype(const char* kernel, const char* kind, const void* args, int32_t index, const char* argument,
+                        const char* expected) {
+  char found[64] = "unknown";
+  const DLTensor* tensor = tensor_of((const tirx_any*)args + index);
+  if (tensor) dtype_name(tensor->dtype, found, sizeof found);
+  return fail_argument(kernel, kind, index, argument, "dtype", found, expected);
+}
+
 /* ---- The driver ---- */
 
 typedef struct {
@@ -264,8 +333,13 @@ int32_t tirx_set_device(const char* kernel, int32_t device, void** stream) {
   return enter_device(kernel, device);
 }
 
+static int32_t null_argument(const char* function, const char* argument) {
+  return fail(TIRX_ERROR_ARGUMENT, "ValueError", "%s: %s is NULL", function, argument);
+}
+
 TIRX_API int32_t tirx_alloc(int32_t device, size_t bytes, void** address) {
   uint64_t place = 0;
+  if (!address) return null_argument("tirx_alloc", "address");
   TIRX_TRY(enter_device(NULL, device));
   DRIVER(NULL, "allocating device memory", driver.cuMemAlloc(&place, bytes ? bytes : 1));
   *address = (void*)(uintptr_t)place;
@@ -279,12 +353,16 @@ TIRX_API int32_t tirx_free(int32_t device, void* address) {
 }
 
 TIRX_API int32_t tirx_copy_to_device(int32_t device, void* address, const void* source, size_t bytes) {
+  if (bytes && !address) return null_argument("tirx_copy_to_device", "address");
+  if (bytes && !source) return null_argument("tirx_copy_to_device", "source");
   TIRX_TRY(enter_device(NULL, device));
   DRIVER(NULL, "copying to the device", driver.cuMemcpyHtoD((uint64_t)(uintptr_t)address, source, bytes));
   return TIRX_OK;
 }
 
 TIRX_API int32_t tirx_copy_to_host(int32_t device, void* destination, const void* address, size_t bytes) {
+  if (bytes && !destination) return null_argument("tirx_copy_to_host", "destination");
+  if (bytes && !address) return null_argument("tirx_copy_to_host", "address");
   TIRX_TRY(enter_device(NULL, device));
   DRIVER(NULL, "waiting for the device", driver.cuCtxSynchronize());
   DRIVER(NULL, "copying from the device", driver.cuMemcpyDtoH(destination, (uint64_t)(uintptr_t)address, bytes));
@@ -515,6 +593,8 @@ TIRX_API int32_t tirx_tensor_map_of(const DLTensor* tensor, const tirx_tensor_ma
   if (!tensor || !options || !map) WRONG_MAP("an argument is NULL");
   const int32_t rank = tensor->ndim;
   const int data_type = options->data_type ? (int)options->data_type : data_type_of(tensor->dtype);
+  if (!tensor->data) WRONG_MAP("the data of its tensor is NULL");
+  if (!tensor->shape) WRONG_MAP("the shape of its tensor is NULL");
   if (rank < 1 || rank > 5) WRONG_MAP("its tensor has %d dimensions, expected 1 to 5", (int)rank);
   if (data_type < 0)
     WRONG_MAP("there are none of elements with DLPack's code %d and %d bits", tensor->dtype.code, tensor->dtype.bits);
@@ -576,9 +656,7 @@ TIRX_API int32_t __tvm_ffi_tirx_tensor_map(void* self, const void* args, int32_t
     if (i >= BEFORE_BOX && i < BEFORE_BOX + 5) options.box[i - BEFORE_BOX] = (uint32_t)given[i].v.v_int64;
   }
   if (num_args > BEFORE_BOX && given[0].type_index == 4 && numbers) {
-    /* A tensor object begins with the object's header. */
-    if (given[1].type_index == 70) tensor = (const DLTensor*)((const char*)given[1].v.v_ptr + 24);
-    if (given[1].type_index == 7) tensor = (const DLTensor*)given[1].v.v_ptr;
+    tensor = tensor_of(&given[1]);
   }
   if (!tensor)
     return tirx_ffi_result(fail(TIRX_ERROR_ARGUMENT, "TypeError",

@@ -106,12 +106,18 @@ int32_t tirx_fail_check(const char* kernel, const char* kind, const char* messag
 int32_t tirx_fail_text(const char* kernel, const char* kind, int32_t index, const char* argument, const char* field,
                        const char* expected, const char* actual);
 int32_t tirx_fail_type(const char* kernel, int32_t index, const char* argument, const char* expected, int32_t found);
+int32_t tirx_fail_dtype(const char* kernel, const char* kind, const void* args, int32_t index, const char* argument,
+                        const char* expected);
 int32_t tirx_fail_value(const char* kernel, int32_t index, const char* argument, const char* field,
                         const char* expected, int64_t actual);
 int32_t tirx_fail_mismatch(const char* kernel, int32_t index, const char* argument, const char* field, int64_t wanted,
                            const char* words, int64_t actual);
 int32_t tirx_fail_tensor_map(const char* kernel, const char* map, const char* field, const char* expected,
                              int64_t actual);
+/* Checks what every read of a tensor relies on: that it is there, and has a shape without negative extents. Other checks are
+ * the kernel's own. */
+int32_t tirx_check_tensor(const char* kernel, const void* args, int32_t num_args, int32_t index, const char* argument,
+                          int32_t rank);
 int32_t tirx_set_device(const char* kernel, int32_t device, void** stream);
 int32_t tirx_extent(const char* kernel, const char* what, int64_t value, uint32_t* extent);
 /* A 64-bit integer for launch extents, with a flag for overflow and division by zero. */

@@ -8,6 +8,7 @@
 mod expr;
 mod extent;
 mod stmt;
+mod taken;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::abi;
@@ -60,108 +61,32 @@ pub fn launcher(name: &str, shown: &str, signature: &Signature, module: &IRModul
     })
 }
 
-/// A valid C name: `add_n256` for `add::n256`.
+/// The name of the C function for a kernel: `add_n256` for `add::n256`. A name that C or its library has gets the prefix `k_`.
 pub fn c_name(path: &str) -> String {
-    let name: String = path
-        .replace("::", "_")
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
-        .collect();
-    match name.starts_with(|c: char| c.is_ascii_digit()) || RESERVED.contains(&name.as_str()) {
+    let name = identifier(path);
+    match taken::is_taken(&name) {
         true => format!("k_{name}"),
         false => name,
     }
 }
 
-/// Keywords of C and C++, which cannot name a function, and names of C's library, which should not.
-const RESERVED: &[&str] = &[
-    "alignas",
-    "alignof",
-    "and",
-    "asm",
-    "auto",
-    "bool",
-    "break",
-    "case",
-    "catch",
-    "char",
-    "class",
-    "const",
-    "continue",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "else",
-    "enum",
-    "explicit",
-    "export",
-    "extern",
-    "false",
-    "float",
-    "for",
-    "friend",
-    "goto",
-    "if",
-    "inline",
-    "int",
-    "long",
-    "main",
-    "mutable",
-    "namespace",
-    "new",
-    "not",
-    "operator",
-    "or",
-    "private",
-    "protected",
-    "public",
-    "register",
-    "restrict",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "struct",
-    "switch",
-    "template",
-    "this",
-    "throw",
-    "true",
-    "try",
-    "typedef",
-    "typename",
-    "union",
-    "unsigned",
-    "using",
-    "virtual",
-    "void",
-    "volatile",
-    "while",
-    "xor",
-    "exp",
-    "log",
-    "sin",
-    "cos",
-    "tan",
-    "sqrt",
-    "pow",
-    "abs",
-    "exit",
-    "free",
-    "malloc",
-    "copy",
-    "index",
-    "read",
-    "write",
-    "stat",
-    "time",
-    "signal",
-    "select",
-    "remove",
-    "rename",
-];
+/// Whether a name can be that of a C library, or the beginning of the names of functions.
+pub fn is_identifier(name: &str) -> bool {
+    !name.is_empty() && identifier(name) == name
+}
+
+/// A text in the characters of C's names.
+fn identifier(path: &str) -> String {
+    let name: String = path
+        .replace("::", "_")
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
+    match name.starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("k_{name}"),
+        false => name,
+    }
+}
 
 /// The table of device functions and the kernel's own object.
 fn functions(name: &str, shown: &str, module: &IRModule) -> String {
@@ -217,11 +142,11 @@ fn param_type(param: &Param) -> &'static str {
 }
 
 fn param_name(param: &Param) -> String {
-    let name = c_name(&param.name);
-    if name == "stream" {
-        "stream_arg".into()
-    } else {
-        name
+    let name = identifier(&param.name);
+    match name.as_str() {
+        "stream" => "stream_arg".into(),
+        word if taken::is_word(word) => format!("k_{word}"),
+        _ => name,
     }
 }
 

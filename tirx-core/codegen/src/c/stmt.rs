@@ -9,9 +9,9 @@ use super::extent;
 use super::{Result, c_scalar, is_pointer, packed_params};
 use crate::checked::{is_arithmetic, is_followed, written_out};
 use crate::intrin::Op;
-use crate::ir::abi::Signature;
 use crate::ir::abi::tensor_map::{self, Encode};
 use crate::ir::abi::{self, Check, Launch, LaunchParam, What};
+use crate::ir::abi::{ParamKind, Signature};
 use crate::ir::at;
 use crate::ir::{
     Assert, Attr, BinOp, Expr, ExprKind, ForKind, ForLoop, IRModule, PrimFunc, Stmt, StmtKind, Var,
@@ -55,6 +55,14 @@ pub(super) fn print(
     host.printer.define(args, "args");
     host.printer.define(count, "num_args");
     host.printer.define(result, "result");
+    for (index, param) in signature.params.iter().enumerate() {
+        if let ParamKind::Tensor { shape, .. } = &param.kind {
+            let (name, rank) = (&param.name, shape.len());
+            host.line(format!(
+                "TIRX_TRY(tirx_check_tensor(kernel, args, num_args, {index}, {name:?}, {rank}));"
+            ));
+        }
+    }
     host.stmt(&func.body)?;
     Ok(format!(
         "static int32_t {name}_host(void* self, const void* args, int32_t num_args, void* result, void* stream) {{\n  \
@@ -237,7 +245,7 @@ impl HostPrinter<'_> {
         if check.what == What::DType {
             let expected = &check.expected;
             return Ok(format!(
-                "tirx_fail_text(kernel, {kind:?}, {index}, {argument:?}, \"dtype\", {expected:?}, \"another\")"
+                "tirx_fail_dtype(kernel, {kind:?}, args, {index}, {argument:?}, {expected:?})"
             ));
         }
         let (actual, wanted) = if abi::reads_argument(b) && !abi::reads_argument(a) || a.as_int().is_some() {

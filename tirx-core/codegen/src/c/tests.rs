@@ -9,6 +9,42 @@ fn names_are_those_of_c() {
     assert_eq!(c_name("double"), "k_double");
     assert_eq!(c_name("3d"), "k_3d");
     assert_eq!(c_name("größe"), "gr__e");
+    for taken in [
+        "tanh",
+        "floor",
+        "exp2",
+        "memcpy",
+        "printf",
+        "random",
+        "read",
+        "tanhf64",
+        "co_await",
+        "errno",
+        "thread_local",
+        "size_t",
+        "pthread_create",
+        "tirx",
+        "tirx_alloc",
+    ] {
+        assert_eq!(c_name(taken), format!("k_{taken}"));
+    }
+    for free in [
+        "my_tanh",
+        "tanh_kernel",
+        "softmax",
+        "gemm",
+        "scale",
+        "add",
+        "f32",
+        "n256",
+        "tirx2",
+    ] {
+        assert_eq!(c_name(free), free);
+    }
+    assert!(is_identifier("my_kernels") && is_identifier("K2"));
+    for no in ["", "my kernels", "1st", "a-b", "a::b"] {
+        assert!(!is_identifier(no), "{no}");
+    }
 }
 
 #[test]

@@ -114,7 +114,9 @@ impl<'u, 'm> Emitter<'u, 'm> {
             let message = format!("`{symbol}` cannot be the name of a CUDA function");
             let diagnostic = Diagnostic::new(func.span, message);
             return Err(Box::new(match symbol.is_ascii() {
-                true => diagnostic,
+                true => diagnostic.help(
+                    "CUDA, C++ or the generated text has this name: give the kernel another one, with a word before it for example",
+                ),
                 false => diagnostic.help("give the kernel a name of ASCII letters, digits and `_`"),
             }));
         }
