@@ -52,6 +52,45 @@ pub(crate) fn directives(
     lines
 }
 
+/// What Cargo is to watch to notice that a file or folder appears at `missing`; `None` where there is no such thing.
+///
+/// Cargo knows changed files, by their times, and runs a build script at every build while a file that it named is
+/// missing. It looks into a folder that the script named, follows links there, and passes over those that lead
+/// nowhere. So a folder of the build's output has two links: one to the missing place, and one through it to a file
+/// from the future. If a folder appears, the second one leads to the future, whatever the age of the folder's files; a
+/// file is noticed if it is newer than the build.
+pub(crate) fn appearance(out_dir: &Path, missing: &Path) -> Option<PathBuf> {
+    let absolute = |path: &Path| std::path::absolute(path).ok();
+    let (out_dir, missing) = (absolute(out_dir)?, absolute(missing)?);
+    let folder = out_dir.join("tirx-missing");
+    let future = out_dir.join("tirx-future");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).ok()?;
+    let day = std::time::Duration::from_secs(24 * 60 * 60);
+    let later = std::time::SystemTime::now() + day * 365 * 100;
+    fs::File::create(&future).ok()?.set_modified(later).ok()?;
+    // From any depth this leads to the root.
+    let mut through = missing.join("../".repeat(64));
+    through.push(future.strip_prefix("/").ok()?);
+    link(&missing, &folder.join("here"))?;
+    link(&through, &folder.join("through"))?;
+    // The folder itself is older than any build.
+    let past = std::time::SystemTime::UNIX_EPOCH + day;
+    fs::File::open(&folder).ok()?.set_modified(past).ok()?;
+    Some(folder)
+}
+
+#[cfg(unix)]
+fn link(target: &Path, at: &Path) -> Option<()> {
+    std::os::unix::fs::symlink(target, at).ok()
+}
+
+/// Links need a right that users of other systems do not have.
+#[cfg(not(unix))]
+fn link(_: &Path, _: &Path) -> Option<()> {
+    None
+}
+
 /// The variables that determine which nvcc is used, whether or not this build has searched for one.
 const TOOLCHAIN_VARIABLES: [&str; 5] = ["TIRX_NVCC", "NVCC", "CUDA_HOME", "CUDA_PATH", "TIRX_DUMP"];
 

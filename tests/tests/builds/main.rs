@@ -2,11 +2,13 @@
 //! that no output is stale.
 #![cfg(unix)]
 
+mod bundle;
 mod guide;
 mod kill;
 mod library;
 mod others;
 mod project;
+mod surroundings;
 mod throw_away;
 
 use std::fs;

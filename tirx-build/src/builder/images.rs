@@ -7,6 +7,7 @@ use tirx_bundle::fatbin;
 use tirx_core::diagnostic::Message;
 
 use super::bundle::{no_bundle, stale};
+use super::request::BundleUse;
 use super::{Builder, Found};
 use crate::bundle::{self as bundles, Bundle, Offer};
 use crate::claim::Claim;
@@ -14,7 +15,7 @@ use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::generate::{GeneratedKernel, Variant};
 use crate::kernels::{jobs, write_texts};
-use crate::manifest::{Manifest, Toolchain};
+use crate::manifest::{Kernel, Manifest, Toolchain};
 use crate::nvcc::{Compilation, Job};
 use crate::stats;
 use crate::store::Store;
@@ -30,6 +31,8 @@ pub(super) struct Images {
     pub(super) said: Vec<Message>,
     /// The bundle, if there is one.
     pub(super) bundle: Option<PathBuf>,
+    /// Where a build looked for a bundle and found none.
+    pub(super) missing_bundle: Option<PathBuf>,
     pub(super) compiled: usize,
     pub(super) cached: usize,
     pub(super) bundled: usize,
@@ -62,6 +65,7 @@ impl Builder {
             warnings: Vec::new(),
             said: Vec::new(),
             bundle: None,
+            missing_bundle: None,
             compiled: 0,
             cached: 0,
             bundled: 0,
@@ -70,31 +74,62 @@ impl Builder {
         if environment.get("DOCS_RS").is_some() {
             return Ok(images);
         }
-        let stale = self.take_from_bundle(environment, manifest, kernels, &all, &mut images)?;
+        let bundle_use = BundleUse::of_variable(environment).unwrap_or(match manifest.bundle_is_optional {
+            true => BundleUse::Optional,
+            false => BundleUse::Required,
+        });
+        if bundle_use == BundleUse::Ignored && is_locked(environment) {
+            return Err(Error::new(
+                "TIRX_LOCKED requires the bundle, and TIRX_BUNDLE=ignore a build without it",
+            )
+            .help("unset one of them"));
+        }
+        let stale = match bundle_use {
+            BundleUse::Ignored => Vec::new(),
+            _ => self.take_from_bundle(environment, manifest, kernels, &all, bundle_use, &mut images)?,
+        };
         let missing: Vec<usize> = (0..all.len())
             .filter(|at| images.of_variants[*at].is_none())
             .collect();
         if missing.is_empty() && images.bundled > 0 {
             return Ok(images);
         }
+        let auto_install = self.auto_install.unwrap_or(manifest.toolchain.auto_install);
         let toolchain = Toolchain {
-            auto_install: self.auto_install.unwrap_or(manifest.toolchain.auto_install),
+            // Without the bundle a build is for the simulator, or for an nvcc that is there.
+            auto_install: auto_install && bundle_use != BundleUse::Ignored,
             ..manifest.toolchain.clone()
         };
-        let search = self.find_nvcc(environment, &toolchain, manifest, say);
-        let (found, warning) = match (search, stale.is_empty()) {
+        let wanted = Manifest {
+            kernels: of_missing(manifest, kernels, &missing),
+            ..manifest.clone()
+        };
+        let search = self.find_nvcc(environment, &toolchain, &wanted, say);
+        let required = wanted.kernels.iter().any(|kernel| kernel.require);
+        let (found, warning) = match (search, bundle_use) {
             (Ok((Found::Nvcc(nvcc), warning)), _) => (Found::Nvcc(nvcc), warning),
-            (Ok((found, warning)), true) => (found, warning),
-            (Err(error), true) => return Err(error),
             // Nothing can make the images that the bundle lacks.
-            (_, false) => {
+            (_, BundleUse::Required) if !stale.is_empty() => {
                 return Err(Error::all(stale)
                     .err()
                     .unwrap_or_else(|| Error::new("the bundle is stale")));
             }
+            (Err(error), _) if required => return Err(error),
+            (search, BundleUse::Optional) if !stale.is_empty() => {
+                let found = search.map_or(Found::Nothing, |(found, _)| found);
+                (found, Some(on_the_simulator(&stale)))
+            }
+            (Ok((found, warning)), _) => (found, warning),
+            (Err(error), BundleUse::Ignored) => {
+                let first = error.messages().first().map_or("", |message| &message.text);
+                let text = format!("tirx: {first}: the kernels run on the simulator only");
+                (Found::Nothing, Some(text))
+            }
+            (Err(error), _) => return Err(error),
         };
         images.warnings.extend(warning);
-        for error in &stale {
+        // A kernel that nothing compiled is in the one warning above.
+        for error in stale.iter().filter(|_| found.nvcc().is_some()) {
             if let Some(message) = error.messages().first() {
                 let text = format!(
                     "tirx: {}; nvcc compiled it (run `cargo tirx bundle`)",
@@ -141,17 +176,19 @@ impl Builder {
         manifest: &Manifest,
         kernels: &[GeneratedKernel],
         jobs: &[Job],
+        bundle_use: BundleUse,
         images: &mut Images,
     ) -> Result<Vec<Error>> {
-        let locked = environment.get("TIRX_LOCKED").is_some_and(|value| value != "0");
+        let locked = is_locked(environment);
         let named = self.bundle.is_some() || manifest.bundle.is_some();
         let path = self
             .bundle
             .clone()
             .unwrap_or_else(|| bundles::place(manifest, &self.manifest));
         let Some(bundle) = Bundle::open(&path)? else {
-            // The default place may be empty; an explicitly named one must not be.
-            return match locked || named {
+            // The default place may be empty; an explicitly named one must not be, unless it is optional.
+            images.missing_bundle = Some(path.clone());
+            return match locked || named && bundle_use == BundleUse::Required {
                 true => Err(no_bundle(&path)),
                 false => Ok(Vec::new()),
             };
@@ -181,4 +218,34 @@ impl Builder {
         }
         Ok(errors)
     }
+}
+
+/// Whether kernels may come from an up-to-date bundle only.
+fn is_locked(environment: &Environment) -> bool {
+    environment.get("TIRX_LOCKED").is_some_and(|value| value != "0")
+}
+
+/// The kernels of the manifest whose images are missing.
+fn of_missing(manifest: &Manifest, kernels: &[GeneratedKernel], missing: &[usize]) -> Vec<Kernel> {
+    let names: Vec<&str> = kernels
+        .iter()
+        .flat_map(|kernel| kernel.images().map(|_| kernel.name.as_str()))
+        .collect();
+    let is_missing = |kernel: &&Kernel| missing.iter().any(|at| names[*at] == kernel.name);
+    manifest.kernels.iter().filter(is_missing).cloned().collect()
+}
+
+/// The warning about kernels for which the bundle has nothing and that nothing compiled.
+fn on_the_simulator(stale: &[Error]) -> String {
+    let first = stale[0].messages().first().map_or("", |message| &message.text);
+    let more = match stale.len() {
+        1 => String::new(),
+        2 => ", and 1 more kernel".to_string(),
+        count => format!(", and {} more kernels", count - 1),
+    };
+    let what = if stale.len() == 1 { "it runs" } else { "they run" };
+    format!(
+        "tirx: {first}{more}; there is no nvcc, so that {what} on the simulator only (run `cargo tirx bundle` where \
+         there is an nvcc)"
+    )
 }

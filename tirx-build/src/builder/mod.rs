@@ -124,7 +124,7 @@ impl Builder {
         self
     }
 
-    /// PTX for newer GPUs, whatever the manifest says: `"compute_90"`.
+    /// PTX for newer GPUs, whatever the manifest says: `"compute_90"`; `"none"` for none.
     pub fn ptx(mut self, target: impl Into<String>) -> Builder {
         self.ptx = Some(target.into());
         self
@@ -297,6 +297,8 @@ impl Builder {
         )?;
         let images = self.images(environment, &manifest, &kernels, &out_dir, &claim, say)?;
         inputs.extend(images.bundle);
+        let appears = images.missing_bundle.as_deref();
+        inputs.extend(appears.and_then(|path| watch::appearance(&out_dir, path)));
         fill_in(&mut kernels, images.of_variants);
         let manifest_name = self
             .manifest
@@ -315,7 +317,7 @@ impl Builder {
 
         let mut directives = watch::directives(environment, &inputs, &images.found.watched());
         if let Some(api) = &self.c_api {
-            directives.extend(api.directives(&out_dir));
+            directives.extend(api.directives(environment, &out_dir));
         }
         let folder = self.manifest.parent().unwrap_or(Path::new(""));
         directives.extend(libraries::directive(environment, folder));
@@ -416,7 +418,7 @@ impl Builder {
         let ptx = self
             .ptx
             .as_deref()
-            .map(Architecture::from_compute)
+            .map(Architecture::from_ptx)
             .transpose()
             .map_err(unknown)?;
         if let Some(targets) = &self.targets {
@@ -437,7 +439,7 @@ impl Builder {
                 kernel.native_span = machine.then_some(Span::NONE);
             }
         }
-        if ptx.is_some() {
+        if let Some(ptx) = ptx {
             manifest
                 .kernels
                 .iter_mut()

@@ -13,8 +13,31 @@ use crate::document::{self, Fields, FromTable, Mistake, Record, quoted, quoted_l
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 
-/// The variable that names a request.
+/// The variable that names a request, or says how a build uses a bundle: [`BundleUse`].
 const VARIABLE: &str = "TIRX_BUNDLE";
+
+/// How a build uses the bundle of its manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BundleUse {
+    /// A stale kernel is an error if nothing can compile it.
+    Required,
+    /// A stale kernel runs on the simulator only if nothing can compile it.
+    Optional,
+    /// The bundle is not looked at.
+    Ignored,
+}
+
+impl BundleUse {
+    /// The words of the variable.
+    const WORDS: [(&str, BundleUse); 2] = [("optional", BundleUse::Optional), ("ignore", BundleUse::Ignored)];
+
+    /// What the variable says, if it says this and names no request.
+    pub(super) fn of_variable(environment: &Environment) -> Option<BundleUse> {
+        let said = environment.get(VARIABLE)?;
+        let known = BundleUse::WORDS.iter().find(|(word, _)| said == **word);
+        known.map(|(_, bundle_use)| *bundle_use)
+    }
+}
 
 /// The task of [`bundle_by_build_script`].
 #[derive(Clone, Debug)]
@@ -261,7 +284,13 @@ impl Builder {
         let Some(place) = environment.path(VARIABLE) else {
             return Ok(None);
         };
-        let text = fs::read_to_string(&place).map_err(|e| Error::io("read", &place, &e))?;
+        if BundleUse::of_variable(environment).is_some() {
+            return Ok(None);
+        }
+        let text = fs::read_to_string(&place).map_err(|e| {
+            let words = "`TIRX_BUNDLE=ignore` builds without the bundle, `TIRX_BUNDLE=optional` also where it is stale";
+            Error::io("read", &place, &e).help(words)
+        })?;
         let file: File = document::read(&text)
             .map_err(|error| Error::new(format_args!("{VARIABLE} names no request: {error}")))?;
         // Dependencies build their kernels as usual.

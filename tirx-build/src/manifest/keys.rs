@@ -44,10 +44,12 @@ const PTX: &str = "ptx = \"compute_90\"";
 pub const KEYS: &[Key] = &[
     key("", "defaults", "a table", "[defaults]", "", "Defaults for every kernel."),
     key("", "toolchain", "a table", "[toolchain]", "", "The nvcc to compile with."),
-    key("", "bundle", "a table", "[bundle]", "", "Compiled kernels, for builds without nvcc."),
+    key("", "bundle", "a table, or the string `\"optional\"`", "[bundle]", "",
+        "Compiled kernels, for builds without nvcc. `bundle = \"optional\"`, above all tables, stands for a table with \
+         `optional = true`."),
     key("", "kernel", "a list of tables", "[[kernel]]", "", "A kernel; repeat the table for each kernel."),
     key("defaults", "targets", "a list of strings", TARGETS, "", "As `targets` of a kernel."),
-    key("defaults", "ptx", "a string", PTX, "none", "As `ptx` of a kernel."),
+    key("defaults", "ptx", "a string", PTX, "`\"none\"`", "As `ptx` of a kernel."),
     key("defaults", "require", "`true` or `false`", "require = true", "`false`", "As `require` of a kernel."),
     key("defaults", "flags", "a list of strings", "flags = [\"-lineinfo\"]", "none", "As `flags` of a kernel."),
     key("defaults", "fast-math", "`true` or `false`", "fast-math = true", "`false`", "As `fast-math` of a kernel."),
@@ -65,6 +67,10 @@ pub const KEYS: &[Key] = &[
         "Fetch this release through pip, into a per-user cache, if there is no nvcc."),
     key("bundle", "path", "a string", "path = \"shipped/kernels.bundle\"", "`kernels.bundle`, if it is there",
         "The bundle's folder or file, from the manifest's folder."),
+    key("bundle", "optional", "`true` or `false`", "optional = true", "`false`",
+        "Without nvcc, a kernel that the bundle lacks, or that has changed since, runs on the simulator only, with one \
+         warning; by default the kernel is an error. `TIRX_BUNDLE=optional` has the same effect for one build; \
+         `TIRX_BUNDLE=ignore` builds without the bundle."),
     key("kernel", "name", "a string", "name = \"add\"", "must be given",
         "The Rust function and module: lower-case letters, digits and `_`."),
     key("kernel", "source", "a string", "source = \"kernels/vector.py\"", "this or `script`",

@@ -49,6 +49,8 @@ pub struct Manifest {
     pub toolchain: Toolchain,
     /// The place of the bundle from `[bundle]`, relative to the manifest's folder.
     pub bundle: Option<String>,
+    /// Whether a kernel that the bundle lacks, or has in an older form, may run on the simulator only.
+    pub bundle_is_optional: bool,
     /// The position of the release in `[toolchain]`.
     pub pin_span: Span,
     /// The manifest's text; kernels' spans point into it.

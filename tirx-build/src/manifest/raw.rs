@@ -1,9 +1,10 @@
 //! The manifest as it is written: keys and types of values; the values are checked later.
 
 use toml::Spanned;
+use toml::de::DeValue;
 
 use super::values::Values;
-use crate::document::{Fields, FromTable, Mistake, Record};
+use crate::document::{Fields, FromTable, FromToml, Mistake, Record, Wrong, wrong};
 
 /// Structs of a table's keys, from one list of keys and fields.
 macro_rules! tables {
@@ -29,13 +30,14 @@ tables! {
     RawManifest {
         defaults: "defaults" or_default Record<RawDefaults>,
         toolchain: "toolchain" or_default Record<RawToolchain>,
-        bundle: "bundle" or_default Record<RawBundle>,
+        bundle: "bundle" or_default RawBundle,
         kernel: "kernel" or_default Vec<Spanned<Record<RawKernel>>>,
     }
 
     #[derive(Default)]
-    RawBundle {
+    RawBundleTable {
         path: "path" optional Option<String>,
+        optional: "optional" or_default bool,
     }
 
     #[derive(Default)]
@@ -82,5 +84,24 @@ tables! {
         min_occupancy: "min-occupancy" optional Option<Spanned<u32>>,
         multiprocessors: "multiprocessors" optional Option<u32>,
         tvm: "tvm" optional Option<Spanned<String>>,
+    }
+}
+
+/// `bundle = "optional"`, or the table.
+#[derive(Default)]
+pub(super) struct RawBundle(pub(super) RawBundleTable);
+
+impl FromToml for RawBundle {
+    const WORDS: (&'static str, &'static str) = ("`\"optional\"` or a table", "tables");
+
+    fn from_toml(value: &Spanned<DeValue<'_>>) -> Result<RawBundle, Wrong> {
+        match value.get_ref() {
+            DeValue::String(text) if text == "optional" => Ok(RawBundle(RawBundleTable {
+                path: None,
+                optional: true,
+            })),
+            DeValue::Table(_) => Record::from_toml(value).map(|table| RawBundle(table.0)),
+            _ => wrong(value),
+        }
     }
 }

@@ -10,7 +10,7 @@ use toml::Spanned;
 use super::raw::RawManifest;
 use super::{Kernel, Manifest, Text, Toolchain};
 use crate::nvcc::NvccOptions;
-use crate::target::Targets;
+use crate::target::{NO_PTX, Targets};
 
 pub(super) fn span_of(file: FileId, range: Range<usize>) -> Span {
     Span::new(file, range.start as u32, range.end as u32)
@@ -111,12 +111,12 @@ impl Reader {
             };
             let ptx = match &kernel.ptx {
                 // Features of some GPUs only, such as wgmma, are not available in PTX for later ones.
-                Some(ptx) if ptx.get_ref() == "none" => None,
                 Some(ptx) => self.ptx(ptx),
                 None => default_ptx.clone(),
             };
             let named = kernel.targets.as_ref().or(defaults.targets.as_ref());
-            if named.is_none_or(Vec::is_empty) && kernel.ptx.is_none() && defaults.ptx.is_none() {
+            let ptx_named = kernel.ptx.as_ref().or(defaults.ptx.as_ref());
+            if named.is_none_or(Vec::is_empty) && ptx_named.is_none_or(|ptx| ptx.get_ref() == NO_PTX) {
                 self.error(
                     name_span,
                     format!("kernel `{name}` names no targets"),
@@ -188,6 +188,7 @@ impl Reader {
             },
             toolchain,
             bundle: bundle.path,
+            bundle_is_optional: bundle.optional,
             pin_span,
             sources: SourceMap::new(),
         }
