@@ -18,6 +18,9 @@ use crate::intrin::mnemonic::Lookup;
 use crate::intrin::mnemonic::lookup::{Tokens, unescape};
 use crate::source::FileId;
 
+/// Comments at the beginning of a file that may be the imports of printed IR. TVM 0.27 names `TypeVar` before its own modules.
+const HEADER: usize = 32;
+
 /// A release of TVM whose language a file is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
@@ -165,9 +168,12 @@ pub(crate) fn name_in_v26(chain: &str) -> Option<String> {
     Some(format!("0.26 has `T.{}` for `{chain}`", op.info().script))
 }
 
-/// Whether a text begins as printed IR does.
+/// Whether a text begins as printed IR does: with its imports as comments.
 pub(crate) fn is_printed(text: &str) -> bool {
-    text.starts_with("# from tvm.script import")
+    let comments = text.lines().map_while(|line| line.strip_prefix('#'));
+    comments
+        .take(HEADER)
+        .any(|line| line.starts_with(" from tvm.script import"))
 }
 
 /// The names behind `T.ptx` of a chain of attributes.

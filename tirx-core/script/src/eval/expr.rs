@@ -225,7 +225,20 @@ impl Interpreter {
         self.layouts += layout;
         let index = self.eval_index(&e.slice);
         self.layouts -= layout;
-        self.subscript(&value, &index?, span)
+        let index = index?;
+        // Printed IR writes a load of such a buffer by its name: brackets behind `.source` or `.buffer` are a region.
+        let index = match (&value, &*e.value) {
+            (Value::Buffer(b), ast::Expr::Attribute(a))
+                if lang::is_single(b)
+                    && matches!(a.attr.as_str(), "source" | "buffer")
+                    && self.is_printed() =>
+            {
+                let (start, stop, step) = (Value::Int(0), Value::Int(1), Value::None);
+                Value::Slice(Rc::new(Slice { start, stop, step }))
+            }
+            _ => index,
+        };
+        self.subscript(&value, &index, span)
     }
 
     /// An index: a tuple may hold slices and starred parts.
@@ -507,7 +520,8 @@ impl Interpreter {
         self.layouts += layout;
         let args = self.eval_arguments(&e.arguments, target);
         self.layouts -= layout;
-        let args = args?;
+        let mut args = args?;
+        self.read_printed(&callee, &e.arguments, &mut args);
         let host = self.host_argument(&callee, &args);
         match self.call_value(&callee, args, span) {
             Ok(Value::Expr(x)) => Ok(Value::Expr(x.or_at(span))),
@@ -517,6 +531,30 @@ impl Interpreter {
                 Some((why, at)) if !self.fatal => self.unavailable(&why, at),
                 _ => Err(e),
             },
+        }
+    }
+
+    /// In printed IR the bare name of a buffer with one element means the element. Only the node of an attribute is a buffer.
+    fn read_printed(&self, callee: &Value, written: &ast::Arguments, args: &mut Args) {
+        let is_attr = matches!(callee, Value::Builtin(f) if &*f.name == "T.attr");
+        let is_name = |e: &ast::Expr| matches!(e, ast::Expr::Name(_));
+        if is_attr || !self.is_kernel_code() || !self.is_printed() {
+            return;
+        }
+        // With starred arguments the lists differ.
+        if written.args.len() == args.positional.len() {
+            for (e, (value, span)) in written.args.iter().zip(&mut args.positional) {
+                if let Some(element) = lang::printed_element(value, *span).filter(|_| is_name(e)) {
+                    *value = element;
+                }
+            }
+        }
+        let keywords = || written.keywords.iter().filter(|k| is_name(&k.value));
+        for (name, value, span) in &mut args.keyword {
+            let named = keywords().any(|k| k.arg.as_ref().is_some_and(|n| n.as_str() == &**name));
+            if let Some(element) = lang::printed_element(value, *span).filter(|_| named) {
+                *value = element;
+            }
         }
     }
 

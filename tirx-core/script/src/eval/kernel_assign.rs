@@ -42,10 +42,18 @@ impl Interpreter {
                 // An enclosing function may rebind the name later.
                 let before = self.lookup(&n.id, at).unwrap_or(None);
                 if let Some(buffer) = before.as_ref().and_then(scalar_buffer)
-                    && self.store_scalar(&buffer, &value, span)?
+                    && !self.is_fresh_scalar(&value, source)
                 {
-                    self.lint_cut(&n.id, buffer.dtype, &value, span);
-                    return Ok(());
+                    let value = match &value {
+                        Value::Buffer(other) if self.means_element(n, before.as_ref(), source) => {
+                            lang::only_element(other, span).map_or(value.clone(), Value::Expr)
+                        }
+                        _ => value.clone(),
+                    };
+                    if self.store_scalar(&buffer, &value, span)? {
+                        self.lint_cut(&n.id, buffer.dtype, &value, span);
+                        return Ok(());
+                    }
                 }
                 // `n = T.int32()` after `T.Buffer(("n",), …)` names the variable that the shape made.
                 if let (Some(var), Value::Expr(e)) = (self.match_vars.get(&n.id), &value)
@@ -86,6 +94,7 @@ impl Interpreter {
                     _ => None,
                 };
                 if let Some(buffer) = before.as_ref().and_then(scalar_buffer)
+                    && !self.is_fresh_scalar(&value, source)
                     && self.store_scalar(&buffer, &value, span)?
                 {
                     return Ok(());
@@ -237,6 +246,32 @@ impl Interpreter {
             }
         }
         Ok(out)
+    }
+
+    /// Whether a value is a scalar that this statement declares: `x = T.local_scalar("int32")` stores nothing.
+    fn is_fresh_scalar(&self, value: &Value, source: Option<&ast::Expr>) -> bool {
+        let Value::Expr(e) = value else { return false };
+        matches!(&e.kind, ExprKind::BufferLoad { buffer, .. } if self.fresh_scalars.contains(&buffer.id()))
+            && matches!(source, Some(ast::Expr::Call(_)))
+    }
+
+    /// Whether `x = y`, where `y` is a buffer, stores the element of `y`. That is how TVM prints `x[0] = y[0]`. A further
+    /// name of a buffer, `y = x`, is no place to store, and a compile-time loop gives its names new meanings.
+    fn means_element(
+        &self,
+        target: &ast::ExprName,
+        before: Option<&Value>,
+        source: Option<&ast::Expr>,
+    ) -> bool {
+        if !matches!(source, Some(ast::Expr::Name(_))) {
+            return false;
+        }
+        let Some(Value::Buffer(b)) = before else {
+            return true;
+        };
+        let renamed = self.renamed_buffers.get(&b.id()).map(|(_, name)| &**name);
+        let looped = self.within_meta_loop() && self.scope.get_own(&target.id).is_some();
+        renamed.unwrap_or(&b.name) == target.id.as_str() && !looped
     }
 
     /// `x = value` where `x` is a one-element buffer. `false` where the value cannot be stored, so that the

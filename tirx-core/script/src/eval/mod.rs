@@ -389,8 +389,18 @@ impl Interpreter {
 
     /// Whether nothing says for which release the code that runs is written. Printed IR has operations of both.
     pub(crate) fn may_be_of_either(&self) -> bool {
+        self.release().is_none() && !self.is_printed()
+    }
+
+    /// Whether the code that runs is printed IR.
+    pub(crate) fn is_printed(&self) -> bool {
         let text = self.sources.file(self.file).map_or("", |file| file.text.as_str());
-        self.release().is_none() && !super::release::is_printed(text)
+        super::release::is_printed(text)
+    }
+
+    /// Whether a statement of a kernel runs, not Python code around it.
+    pub(crate) fn is_kernel_code(&self) -> bool {
+        self.mode == Mode::Kernel
     }
 
     /// Builds an `@I.ir_module`; `None` for another value.

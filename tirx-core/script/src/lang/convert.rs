@@ -8,7 +8,7 @@ use super::super::typing::{self, Operand};
 use super::objects::{self, TargetValue};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::at;
-use crate::ir::{AttrValue, Buffer, DType, ElementType, Expr, ExprKind, Type, is_pure};
+use crate::ir::{AttrValue, Buffer, DEFAULT_ALIGN, DType, ElementType, Expr, ExprKind, Type, is_pure};
 use crate::source::Span;
 
 /// The name of a value in a message.
@@ -34,8 +34,31 @@ pub(super) fn operand(value: &Value, span: Span) -> Option<Result<Operand>> {
         Value::MetaVar(inner) => return operand(inner, span),
         Value::Instance(_) => Operand::Int(value.member_number()?.as_int()?),
         Value::Region(region) => return Some(super::access::region_load(region, span).map(Operand::Expr)),
+        Value::Buffer(buffer) => Operand::Expr(only_element(buffer, span)?),
         _ => return None,
     }))
+}
+
+/// The element of a buffer with one dimension and one element. TVM prints the element by the name of the buffer.
+pub(crate) fn only_element(buffer: &Buffer, span: Span) -> Option<Expr> {
+    is_single(buffer).then(|| Expr::load(buffer, vec![Expr::int32(0)]).at(span))
+}
+
+/// The element that a bare name means as an argument of a call in printed IR. TVM prints the buffer itself as `A.buffer` or
+/// `A.source`, unless the buffer has an alignment, a layout, strides or an offset of its own.
+pub(crate) fn printed_element(value: &Value, span: Span) -> Option<Value> {
+    let Value::Buffer(b) = value else { return None };
+    let plain = b.align == DEFAULT_ALIGN
+        && b.offset_factor == 1
+        && b.strides.is_empty()
+        && b.elem_offset.is_none()
+        && b.layout.as_ref().is_some_and(|l| l.is_row_major(&b.shape));
+    Some(Value::Expr(only_element(b, span).filter(|_| plain)?))
+}
+
+/// Whether a buffer has one dimension and one element.
+pub(crate) fn is_single(buffer: &Buffer) -> bool {
+    matches!(&buffer.shape[..], [one] if one.is_int(1))
 }
 
 /// A value as an expression; numbers get their default dtypes.

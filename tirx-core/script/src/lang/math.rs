@@ -255,7 +255,9 @@ fn infinity(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 fn reinterpret(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let dtype = call.dtype("dtype")?;
     let value = match call.get("value") {
-        Some((v @ (Value::Expr(_) | Value::Buffer(_)), span)) => convert::argument(v, span, call.function)?,
+        // A buffer is its pointer, if the result is one.
+        Some((v @ Value::Buffer(_), span)) if dtype.is_handle() => convert::argument(v, span, call.function)?,
+        Some((v @ Value::Expr(_), span)) => convert::argument(v, span, call.function)?,
         _ => call.expr("value")?,
     };
     // Pointers to different elements have one dtype here, and the conversion documents the intent.

@@ -194,6 +194,8 @@ pub(super) fn buffer(buffer: &Buffer, name: &str, span: Span) -> Result<Value> {
         "ty" => Value::Object(Rc::new(BufferType(buffer.clone()))),
         "sub" => indexers::sub(buffer),
         "rearrange" => indexers::rearrange(buffer),
+        // TVM prints the element of such a buffer by the buffer's name, and the buffer as `.buffer` (0.26) or `.source` (0.27).
+        "buffer" | "source" if convert::is_single(buffer) => Value::Buffer(buffer.clone()),
         _ => {
             let method = METHODS
                 .iter()
@@ -276,7 +278,7 @@ pub(super) fn expression(e: &Expr, name: &str, span: Span) -> Result<Value> {
         ("value", ExprKind::Int(v)) => Value::Int(*v),
         ("value", ExprKind::Float(v)) => Value::Float(*v),
         ("value", ExprKind::Str(s)) => Value::str(&**s),
-        ("buffer", ExprKind::BufferLoad { buffer, .. }) => Value::Buffer(buffer.clone()),
+        ("buffer" | "source", ExprKind::BufferLoad { buffer, .. }) => Value::Buffer(buffer.clone()),
         ("indices", ExprKind::BufferLoad { indices, .. }) => {
             Value::tuple(indices.iter().map(layouts::number).collect())
         }

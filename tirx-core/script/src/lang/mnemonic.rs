@@ -357,6 +357,7 @@ fn call(interp: &mut Interpreter, lookup: &Lookup, path: &str, mut args: Args, s
     }
     let mut exprs = Vec::new();
     let mut literal = Vec::new();
+    let mut elements = Vec::new();
     for (value, at) in &args.positional {
         // The registers of a vector may be given as a list.
         let items = match value {
@@ -364,13 +365,34 @@ fn call(interp: &mut Interpreter, lookup: &Lookup, path: &str, mut args: Args, s
             value => vec![value.clone()],
         };
         for item in &items {
-            let (e, number) = argument(item, at.or(span), path)?;
+            let at = at.or(span);
+            let (e, number) = argument(item, at, path)?;
             exprs.push(e);
             literal.push(number);
+            elements.push(match item {
+                Value::Buffer(b) => convert::only_element(b, at),
+                _ => None,
+            });
         }
     }
-    let matched =
-        Matched::select(lookup, &exprs, &|i| literal[i]).map_err(|message| wrong(path, &message, span))?;
+    let select = |exprs: &[Expr]| Matched::select(lookup, exprs, &|i| literal[i]);
+    let matched = select(&exprs).or_else(|message| {
+        // A buffer with one element stands for its value where no address can be.
+        let has_element = |i: &usize| elements[*i].is_some();
+        let places: Vec<usize> = (0..exprs.len()).filter(has_element).collect();
+        let mut choices = places.iter().map(|place| vec![*place]).chain([places.clone()]);
+        choices
+            .find_map(|choice| {
+                let mut tried = exprs.clone();
+                for i in choice {
+                    tried[i] = elements[i].clone()?;
+                }
+                let matched = select(&tried).ok()?;
+                exprs = tried;
+                Some(matched)
+            })
+            .ok_or_else(|| wrong(path, &message, span))
+    })?;
     finish(&matched, &mut exprs, &literal, path)?;
     if preserves && !matched.parts.iter().any(|(o, _)| o.direction != Direction::Read) {
         return Err(wrong(

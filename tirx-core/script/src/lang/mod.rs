@@ -61,7 +61,7 @@ use tirx_python::{BoolOp, CmpOp, Operator, UnaryOp};
 
 pub use buffers::check_parameter;
 pub use convert::expr_type;
-pub(crate) use convert::{attr as attribute_value, dtype_value};
+pub(crate) use convert::{attr as attribute_value, dtype_value, is_single, only_element, printed_element};
 pub use cuda_words::cuda_word;
 pub use loops::range_loop;
 pub use mnemonic::{is_mark as is_ptx_mark, subscript as ptx_subscript};

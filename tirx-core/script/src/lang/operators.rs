@@ -110,8 +110,14 @@ pub(super) fn compare(
             return interp.unavailable(why, span);
         }
     }
-    // Values that are not numbers are compared at compile time.
-    if matches!(op, CmpOp::Eq | CmpOp::NotEq)
+    // Values that are not numbers are compared at compile time. Statements of a kernel compare the elements of two buffers
+    // with one element each; functions around the kernel ask whether the buffers are the same.
+    let elements = interp.is_kernel_code()
+        && [a, b]
+            .iter()
+            .all(|v| matches!(v, Value::Buffer(x) if convert::is_single(x)));
+    if !elements
+        && matches!(op, CmpOp::Eq | CmpOp::NotEq)
         && let Some(equal) = same(a, b, span)
     {
         for (value, other) in [(a, b), (b, a)] {

@@ -364,7 +364,11 @@ fn convert(function: &str, arg: &Arg, value: &Value, span: Span) -> Result<Expr>
             Some(operand) => number(operand?, dtype, span)?,
             None => plain()?,
         },
-        Kind::Any | Kind::Node | Kind::Condition | Kind::Mask | Kind::Array(_) => plain()?,
+        Kind::Condition | Kind::Mask => match convert::operand(value, span) {
+            Some(operand) => typing::literal(operand?, span)?,
+            None => plain()?,
+        },
+        Kind::Any | Kind::Node | Kind::Array(_) => plain()?,
         // A buffer stands for its first element.
         Kind::Pointer(_) => match first_element(value) {
             Some(element) => Expr::call(Op::AddressOf, DType::HANDLE, vec![element]),
