@@ -393,7 +393,7 @@ fn choose(call: &Call<'_>, context: &mut Context<'_>) -> (Rows, Choice) {
     {
         return (rows, mistake(span.or(call.span), message, help));
     }
-    for variant in all {
+    for variant in all.iter().copied() {
         let forced = match call.dispatch() {
             None => !variant.only_forced,
             Some(name) => variant.is_named(name),
@@ -407,7 +407,7 @@ fn choose(call: &Call<'_>, context: &mut Context<'_>) -> (Rows, Choice) {
             rows.push((variant.name, Outcome::Declined(reason)));
             continue;
         }
-        match ask(variant, call, context) {
+        match ask(variant, &all, call, context) {
             Ok(plan) => {
                 rows.push((variant.name, Outcome::Chosen));
                 choice = Choice::Plan(variant, plan);
@@ -430,12 +430,22 @@ fn mistake(span: Span, message: String, help: Option<String>) -> Choice {
     }))
 }
 
-fn ask(variant: &Variant, call: &Call<'_>, context: &mut Context<'_>) -> std::result::Result<Plan, Decline> {
+/// Asks a variant for its plan. `all` has the variants of the operation.
+fn ask(
+    variant: &Variant,
+    all: &[&Variant],
+    call: &Call<'_>,
+    context: &mut Context<'_>,
+) -> std::result::Result<Plan, Decline> {
+    let foreign = foreign_options(variant, all, call);
     let plan = |context: &mut Context<'_>| {
         for predicate in variant.predicates {
             (predicate.holds)(call, context)?;
         }
-        (variant.plan)(call, context)
+        match &foreign[..] {
+            [] => (variant.plan)(call, context),
+            names => Err(format!("it takes no {}", names.join(" and no ")).into()),
+        }
     };
     let Some(target) = context.targets.iter().find(|t| !variant.arch.holds(&t.arch)) else {
         return plan(context);
@@ -449,6 +459,17 @@ fn ask(variant: &Variant, call: &Call<'_>, context: &mut Context<'_>) -> std::re
         variant.arch, target.arch
     );
     Err(reason.into())
+}
+
+/// The options of a call that a variant does not take, although they ask for something.
+fn foreign_options<'a>(variant: &Variant, all: &[&Variant], call: &Call<'a>) -> Vec<&'a str> {
+    let named = |v: &Variant, name: &str| v.options.iter().find(|o| o.name == name).copied();
+    let config = call.tile.config.iter();
+    let foreign = config.filter(|(name, value)| {
+        let asks = |v: &&Variant| named(v, name).is_some_and(|option| option.asks(value));
+        named(variant, name).is_none() && all.iter().any(asks)
+    });
+    foreign.map(|(name, _)| &**name).collect()
 }
 
 /// A warning about the chosen variant with the reasons why the others declined, all in its first line, because a build

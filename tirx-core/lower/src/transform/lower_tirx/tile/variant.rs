@@ -9,7 +9,7 @@ use super::call::Call;
 use super::context::{Context, Warning};
 use super::emit::Emit;
 use crate::intrin::Arch;
-use crate::ir::TileOp;
+use crate::ir::{AttrValue, TileOp};
 use crate::source::Span;
 
 /// One implementation of an operation.
@@ -232,6 +232,24 @@ pub struct TileOption {
     pub default: &'static str,
     /// What it does.
     pub doc: &'static str,
+}
+
+impl TileOption {
+    /// Whether a value asks for something else than what happens without the option.
+    pub(super) fn asks(&self, value: &AttrValue) -> bool {
+        let default = self.default.trim_matches('"');
+        match (value, value.as_int(), value.as_str()) {
+            (AttrValue::None, ..) => false,
+            (_, Some(number), _) => match default {
+                "False" => number != 0,
+                text => text.parse() != Ok(number),
+            },
+            (_, _, Some(text)) => {
+                text != default && !(text.is_empty() && default.eq_ignore_ascii_case("none"))
+            }
+            _ => true,
+        }
+    }
 }
 
 /// What an option takes. `None` stands for an option that is left out.

@@ -22,6 +22,7 @@ use super::matrix::SharedMatrix;
 use super::multiples::is_multiple;
 use super::places::Places;
 use super::predicates::{FULL_SCOPE, scope_among};
+use super::tcgen05::SHARED_DESCRIPTORS;
 use super::variant::{
     Completion, Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant,
 };
@@ -35,12 +36,15 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
     ops: &[TileOp::GemmAsync],
     name: "wgmma",
     arch: Arch::exact(&[90]),
-    options: &[TileOption {
-        name: "is_AB_tf32",
-        kind: OptionKind::Flag,
-        default: "False",
-        doc: "float32 operands are read as tf32, which wgmma always does",
-    }],
+    options: &[
+        TileOption {
+            name: "is_AB_tf32",
+            kind: OptionKind::Flag,
+            default: "False",
+            doc: "float32 operands are read as tf32, which wgmma always does",
+        },
+        SHARED_DESCRIPTORS,
+    ],
     completion: Completion::WgmmaGroup,
     predicates: &[
         Predicate {

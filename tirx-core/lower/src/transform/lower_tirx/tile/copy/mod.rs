@@ -33,7 +33,7 @@ pub(super) static VARIANTS: &[Variant] = &[
             DIVIDES,
         ],
         completion: Completion::OwnPart,
-        options: vectors::OPTIONS,
+        options: vec_forced::HINTS,
         plan: vectors::plan,
         doc: "vectors of up to 16 bytes, spread over the threads of the scope",
         ..Variant::DEFAULT
@@ -51,6 +51,7 @@ pub(super) static VARIANTS: &[Variant] = &[
             },
         ],
         completion: Completion::OwnPart,
+        options: vectors::OPTIONS,
         plan: matrix::plan,
         doc: "fragments of 8x8 matrices by ldmatrix and stmatrix, up to four at a time",
         ..Variant::DEFAULT
@@ -89,7 +90,7 @@ pub(super) static VARIANTS: &[Variant] = &[
             DIVIDES,
         ],
         completion: Completion::OwnPart,
-        options: vectors::OPTIONS,
+        options: vec_forced::HINTS,
         plan: vectors::plan,
         doc: "vectors of up to 16 bytes, spread over the threads of the scope",
         ..Variant::DEFAULT
@@ -108,7 +109,7 @@ pub(super) static VARIANTS: &[Variant] = &[
             },
         ],
         completion: Completion::OwnPart,
-        options: vectors::OPTIONS,
+        options: vec_forced::HINTS,
         plan: vectors::plan_ragged,
         doc: "vectors of up to 16 bytes, spread over the threads of the scope, some of which have nothing to do in the last round",
         ..Variant::DEFAULT
@@ -119,6 +120,7 @@ pub(super) static VARIANTS: &[Variant] = &[
         priority: 0,
         predicates: &[SAME_ELEMENTS],
         completion: Completion::OwnPart,
+        options: vectors::OPTIONS,
         plan: fallback::plan,
         doc: "element by element, by the first active thread of the scope",
         ..Variant::DEFAULT

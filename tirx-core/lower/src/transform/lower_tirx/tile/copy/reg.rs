@@ -164,10 +164,7 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
         )
         .into());
     }
-    let hints = match loads && other.buffer.scope() == "global" {
-        true => vec_forced::hints(call)?,
-        false => CacheHints::default(),
-    };
+    let hints = vec_forced::hints(call)?;
     Ok(Box::new(Moves {
         local: local.clone(),
         other: other.clone(),

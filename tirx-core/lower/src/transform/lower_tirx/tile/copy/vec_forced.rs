@@ -15,6 +15,7 @@ use super::super::emit::Emit;
 use super::super::operands::{bits, elements};
 use super::super::predicates::{ONE_THREAD, same_dtypes};
 use super::super::variant::{Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant};
+use super::vectors::VECTOR_LENGTH;
 use crate::intrin::Arch;
 use crate::ir::{BufferRegion, Expr, TileOp};
 
@@ -39,6 +40,7 @@ pub(super) const fn variant(
 
 /// The options that say how a load from global memory treats the caches.
 pub(super) const HINTS: &[TileOption] = &[
+    VECTOR_LENGTH,
     TileOption {
         name: "cache",
         kind: OptionKind::Word(&["", "nc"]),

@@ -20,16 +20,20 @@ use super::super::operands::{bits, elements};
 use super::super::predicates::memories;
 use super::super::variant::{Decline, Emits, Explanation, OptionKind, Plan, TileOption};
 use super::partition::{Partition, WIDTHS, partition};
+use super::vec_forced;
 use crate::arith::fold;
 use crate::ir::{BinOp, BufferRegion, DType, Expr, Stmt};
 
-/// The options that copies by threads accept.
-pub(super) const OPTIONS: &[TileOption] = &[TileOption {
+/// An option that every variant of a copy accepts.
+pub(super) const VECTOR_LENGTH: TileOption = TileOption {
     name: "vec_len",
     kind: OptionKind::Int,
     default: "by the layouts",
     doc: "no effect, as in TVM: vectors are as long as both layouts allow",
-}];
+};
+
+/// The options of copies that have no further ones.
+pub(super) const OPTIONS: &[TileOption] = &[VECTOR_LENGTH];
 
 /// Predicate: one side in global and one in shared memory.
 pub(super) fn between_global_and_shared(call: &Call<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
@@ -88,6 +92,7 @@ struct Vectors {
     /// How many vectors there are, where the threads do not divide them. Each is a round of the partition, by one thread.
     ragged: Option<i128>,
     bytes: i128,
+    hints: CacheHints,
 }
 
 /// A plan whose threads divide the elements.
@@ -130,6 +135,7 @@ fn vectors(call: &Call<'_>, ragged: bool, cx: &mut Context<'_>) -> Result<Plan, 
         partition,
         threads,
         bytes,
+        hints: vec_forced::hints(call)?,
     }))
 }
 
@@ -160,13 +166,12 @@ impl Emits for Vectors {
             let near = partition.near_at(round, thread, out.cx);
             let far = address(&flat_far, vec![far], span);
             let near = address(&flat_near, vec![near], span);
-            let none = CacheHints::default();
             let (from, from_space, to, to_space) = match self.loads_far {
                 true => (far, far_space, near, near_space),
                 false => (near, near_space, far, far_space),
             };
             Stmt::seq([
-                load(register(), from, from_space, bytes, &none, span),
+                load(register(), from, from_space, bytes, &self.hints, span),
                 store(to, register(), to_space, bytes, span),
             ])
         };

@@ -19,6 +19,8 @@ mod transfer;
 use super::variant::Variant;
 use crate::intrin::Arch;
 
+pub(super) use self::product::SHARED_DESCRIPTORS;
+
 pub(super) static VARIANTS: &[Variant] = &[transfer::VARIANT, fill::VARIANT, product::VARIANT];
 
 /// The GPUs with tensor memory.

@@ -101,13 +101,16 @@ const OPTIONS: &[TileOption] = &[
         "",
         "the instruction descriptor of a product with scale factors, where the caller has encoded it",
     ),
-    option(
-        "smem_desc",
-        OptionKind::Word(&["hoist", "local_hoist", "recompute", "encode"]),
-        "hoist",
-        "where TVM forms the matrix descriptors; this compiler forms them at the call in any case",
-    ),
+    SHARED_DESCRIPTORS,
 ];
+
+/// An option of every product from shared memory.
+pub(in super::super) const SHARED_DESCRIPTORS: TileOption = option(
+    "smem_desc",
+    OptionKind::Word(&["hoist", "local_hoist", "recompute", "encode"]),
+    "hoist",
+    "where TVM forms the matrix descriptors; this compiler forms them at the call in any case",
+);
 
 /// The statement, by one thread of a warp.
 pub(super) fn elected(body: Stmt, span: Span) -> Stmt {

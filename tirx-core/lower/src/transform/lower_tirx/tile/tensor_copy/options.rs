@@ -28,6 +28,17 @@ pub(super) struct Options {
 impl Options {
     pub(super) fn read(call: &Call<'_>, sides: &Sides<'_>) -> Result<Options, Decline> {
         let mbar = call.option_expr("mbar");
+        if sides.load
+            && mbar.is_none()
+            && call
+                .option("mbarrier_addr")
+                .is_some_and(|v| v.as_int() != Some(0))
+        {
+            return Err(Decline::mistake(
+                "mbarrier_addr says how mbar= is written, and there is no mbar=",
+                "give the mbarrier: mbar=bar.ptr_to([0])",
+            ));
+        }
         if sides.load && mbar.is_none() {
             return Err("a tensor copy into shared memory needs mbar=, where its bytes arrive".into());
         }
