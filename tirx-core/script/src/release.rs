@@ -64,7 +64,7 @@ impl Evidence {
     /// Reads a module. Printed IR has operations of both kinds: each is written as what it is.
     pub(crate) fn of(module: &ast::ModModule, text: &str) -> Evidence {
         let mut found = Evidence::default();
-        if is_printed(text) {
+        if has_both(text) {
             return found;
         }
         module.body.iter().for_each(|stmt| found.visit_stmt(stmt));
@@ -166,6 +166,14 @@ pub(crate) fn name_in_v26(chain: &str) -> Option<String> {
     let complete = lookup.candidates.iter().filter(|c| c.missing().is_none());
     let op = complete.filter_map(Tokens::row).next()?;
     Some(format!("0.26 has `T.{}` for `{chain}`", op.info().script))
+}
+
+/// The first line of a text with calls of both releases.
+pub(crate) const BOTH: &str = "# calls of both releases\n";
+
+/// Whether a text may have operations of both releases, as printed IR does.
+pub(crate) fn has_both(text: &str) -> bool {
+    text.starts_with(BOTH) || is_printed(text)
 }
 
 /// Whether a text begins as printed IR does: with its imports as comments.

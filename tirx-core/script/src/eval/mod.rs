@@ -372,7 +372,7 @@ impl Interpreter {
         };
         for file in files {
             let text = self.sources.file(file).map_or("", |file| file.text.as_str());
-            if !super::release::is_printed(text) {
+            if !super::release::has_both(text) {
                 self.releases.entry(file).or_insert(release);
             }
         }
@@ -389,7 +389,8 @@ impl Interpreter {
 
     /// Whether nothing says for which release the code that runs is written. Printed IR has operations of both.
     pub(crate) fn may_be_of_either(&self) -> bool {
-        self.release().is_none() && !self.is_printed()
+        let text = self.sources.file(self.file).map_or("", |file| file.text.as_str());
+        self.release().is_none() && !super::release::has_both(text)
     }
 
     /// Whether the code that runs is printed IR.

@@ -31,16 +31,13 @@ use super::diagnostic::Diagnostics;
 use super::parse::parse_file;
 use crate::eval::trial::Built;
 use crate::ir::IRModule;
-use crate::release::Release;
+use crate::release::{BOTH, Release};
 use crate::source::FileId;
 pub use absent::table as without_counterpart;
 use calls::OldCall;
 use edit::{Change, Edit};
 use trial::Candidate;
 pub use trial::Trials;
-
-/// Texts that begin as printed IR does may have calls of both releases: files are such between two replacements.
-const BOTH: &str = "# from tvm.script import tirx as T\n";
 
 /// A file in the language of 0.27.
 #[derive(Clone, Debug)]

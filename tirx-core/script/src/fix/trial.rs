@@ -12,11 +12,12 @@ use rustc_hash::FxHashMap;
 use tirx_python as ast;
 use tirx_python::TextRange;
 
-use super::{BOTH, calls, normal};
+use super::{calls, normal};
 use crate::diagnostic::Diagnostics;
 use crate::eval::trial::{Alternatives, Built, LANGUAGES, Language, Place};
 use crate::ir::Stmt;
 use crate::parse::{ParsedFile, parse_file};
+use crate::release::BOTH;
 use crate::source::FileId;
 
 /// Statements, each as the body of a function of its own.
