@@ -57,7 +57,11 @@ impl Package {
             }
             // Programs in other languages reach the simulator as the driver.
             "c-and-cpp.md" | "first-hour.md" | "python.md" => {
-                place.set("TIRX_DRIVER", tools::driver().to_str().unwrap());
+                match page {
+                    // The page names the driver itself, in the checkout that it begins with.
+                    "first-hour.md" => place.set("TIRX", root().to_str().unwrap()),
+                    _ => place.set("TIRX_DRIVER", tools::driver().to_str().unwrap()),
+                }
                 let python = tools::python();
                 path = format!("{}:{path}", python.parent().unwrap().display());
             }

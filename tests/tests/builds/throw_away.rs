@@ -204,6 +204,7 @@ impl Place {
             "CUDA_PATH",
             "CARGO_MANIFEST_DIR",
             "OUT_DIR",
+            "TIRX_DRIVER",
         ] {
             command.env_remove(name);
         }

@@ -260,7 +260,7 @@ static int open_driver_once(void) {
     }
   }
   if (!library) {
-    snprintf(driver_problem, sizeof driver_problem, "the NVIDIA driver (libcuda) is not installed");
+    snprintf(driver_problem, sizeof driver_problem, "the NVIDIA driver (libcuda) is not installed; without a GPU, name the library of the simulator in TIRX_DRIVER");
     return -1;
   }
 #define LOAD(name, symbol, args)                                                                       \
