@@ -44,6 +44,19 @@ impl FileNames {
     }
 }
 
+/// A path in messages of a build: from the root of the workspace, if the path is below it.
+pub(crate) fn shown(environment: &Environment, path: &Path) -> PathBuf {
+    let Some(package) = environment.path_peek("CARGO_MANIFEST_DIR") else {
+        return path.to_path_buf();
+    };
+    let whole = without_dots(&package.join(path));
+    let root = without_dots(&workspace_root(&package));
+    match whole.strip_prefix(root) {
+        Ok(below) => below.to_path_buf(),
+        Err(_) => path.to_path_buf(),
+    }
+}
+
 /// The nearest folder, from the package's up, whose Cargo.toml has a `[workspace]`; else the package's.
 pub(crate) fn workspace_root(package: &Path) -> PathBuf {
     let is_root = |folder: &&Path| {
@@ -91,6 +104,14 @@ mod tests {
         let names = FileNames::new(&environment, Path::new("kernels.toml"), "kernels.toml");
         assert_eq!(names.name("kernels.toml"), "app/kernels.toml");
         assert_eq!(names.name("kernels/add.py"), "app/kernels/add.py");
+        for (path, expected) in [
+            ("kernels.bundle", "app/kernels.bundle"),
+            ("../all.bundle", "all.bundle"),
+            ("/elsewhere/x", "/elsewhere/x"),
+        ] {
+            assert_eq!(shown(&environment, Path::new(path)), Path::new(expected));
+        }
+        assert_eq!(shown(&Environment::empty(), Path::new("x")), Path::new("x"));
         let names = FileNames::new(&environment, Path::new("../kernels.toml"), "../kernels.toml");
         assert_eq!(names.name("../kernels.toml"), "kernels.toml");
         assert_eq!(names.name("kernels/add.py"), "kernels/add.py");

@@ -9,6 +9,10 @@ use std::{fs, io};
 /// That of the file; for one that is no UTF-8, the line and the byte.
 pub fn read(path: &Path) -> io::Result<String> {
     let bytes = fs::read(path)?;
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        let message = "it is in UTF-16, as some editors of Windows save files; save it as UTF-8";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let bytes = error.as_bytes();
@@ -38,5 +42,11 @@ mod tests {
             error,
             "line 3 is no UTF-8: byte 0xe4 at column 6 (byte 16 of the file)"
         );
+        for order in [u16::to_le_bytes, u16::to_be_bytes] {
+            let text: Vec<u8> = "\u{feff}x = 1\n".encode_utf16().flat_map(order).collect();
+            std::fs::write(&path, text).expect("written");
+            let error = super::read(&path).expect_err("UTF-16").to_string();
+            assert!(error.starts_with("it is in UTF-16"), "{error}");
+        }
     }
 }

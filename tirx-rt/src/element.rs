@@ -32,6 +32,12 @@ mod sealed {
 }
 
 /// A type that tensors can hold.
+#[diagnostic::on_unimplemented(
+    message = "tensors cannot hold elements of `{Self}`",
+    label = "no element type of tensors",
+    note = "`f16` and `bf16` of the crate `half` are elements if `tirx-rt` has the feature `half`, and its version of that \
+            crate is the program's; `tirx_rt::f16` and `tirx_rt::bf16` are elements in any case"
+)]
 pub trait Element:
     sealed::Sealed + Copy + Default + Send + Sync + std::fmt::Debug + PartialEq + 'static
 {

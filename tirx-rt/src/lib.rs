@@ -157,6 +157,14 @@ macro_rules! include_kernels {
                 use $crate as tirx_rt;
             };
         }
-        include!(concat!(env!("OUT_DIR"), "/tirx_kernels.rs"));
+        include!(concat!(
+            env!(
+                "OUT_DIR",
+                "the package has no build script, which makes the kernels that `include_kernels!` includes: add a \
+                 `build.rs` beside Cargo.toml, `fn main() -> tirx_build::Result<()> { \
+                 tirx_build::compile_kernels(\"kernels.toml\") }`, and `tirx-build` under [build-dependencies]"
+            ),
+            "/tirx_kernels.rs"
+        ));
     };
 }

@@ -100,3 +100,62 @@ fn code_of_another_version_of_tirx_build_does_not_compile() {
     }
     fs::remove_file(place.path("versions/build.rs")).unwrap();
 }
+
+#[test]
+fn mistakes_of_the_surroundings_are_explained() {
+    let mut place = Place::new();
+    place.set("TIRX_NVCC", "none");
+    // No build script.
+    place.manifest(
+        "scriptless",
+        "[dependencies]\ntirx-rt = { path = \"…/tirx-rt\" }\n",
+    );
+    place.write(
+        "scriptless/src/main.rs",
+        "tirx_rt::include_kernels!();\nfn main() {}\n",
+    );
+    let (success, _, err) = place.cargo("scriptless", &["build"]);
+    for part in [
+        "the package has no build script",
+        "add a `build.rs`",
+        "tirx_build::compile_kernels",
+    ] {
+        assert!(!success && err.contains(part), "{part}: {err}");
+    }
+    // An element type that tensors do not have.
+    place.write(
+        "scriptless/src/main.rs",
+        "struct Half;\nfn main() {\n    let stream = tirx_rt::Device::simulator().default_stream();\n    \
+         let _ = tirx_rt::Tensor::from_slice(&stream, &[Half], [1]);\n}\n",
+    );
+    let (success, _, err) = place.cargo("scriptless", &["build"]);
+    for part in [
+        "tensors cannot hold elements of `Half`",
+        "if `tirx-rt` has the feature `half`",
+    ] {
+        assert!(!success && err.contains(part), "{part}: {err}");
+    }
+    // Messages name files from the root of the workspace.
+    place.package("member", STRICT_MANIFEST, STRICT, "fn main() {}\n", "");
+    place.edit("member/Cargo.toml", "[workspace]\n", "");
+    let profile = "[workspace]\nmembers = [\"member\"]\nresolver = \"3\"\n[profile.dev]\ndebug = \"line-tables-only\"\n\
+                   [profile.dev.package.tirx-sim-machine]\nopt-level = 2\n";
+    place.write("Cargo.toml", profile);
+    fs::rename(place.path("member/Cargo.lock"), place.path("Cargo.lock")).unwrap();
+    place.edit(
+        "member/kernels.toml",
+        "[[kernel]]",
+        "[bundle]\npath = \"shipped.bundle\"\n\n[[kernel]]",
+    );
+    let (success, _, err) = place.cargo("member", &["build"]);
+    assert!(
+        !success && err.contains("there is no bundle at `member/shipped.bundle`"),
+        "{err}"
+    );
+    fs::remove_file(place.path("member/kernels.toml")).unwrap();
+    let (success, _, err) = place.cargo("member", &["build"]);
+    assert!(
+        !success && err.contains("cannot read `member/kernels.toml`"),
+        "{err}"
+    );
+}

@@ -93,7 +93,7 @@ impl Builder {
         let jobs = jobs(&manifest, &kernels);
         let variants: Vec<&Variant> = kernels.iter().flat_map(GeneratedKernel::images).collect();
         if action != BundleAction::Write {
-            let bundle = Bundle::open(&path)?.ok_or_else(|| no_bundle(&path))?;
+            let bundle = Bundle::open(&path, &path)?.ok_or_else(|| no_bundle(&path))?;
             let mut errors = Vec::new();
             for (job, variant) in jobs.iter().zip(&variants) {
                 if let Offer::Stale(reason) = bundle.offer(&manifest, job, variant, true)? {
@@ -210,7 +210,7 @@ pub(super) fn no_bundle(path: &Path) -> Error {
 pub(super) fn stale(bundle: &Bundle, what: &str, reason: &str) -> Error {
     let error = Error::new(format_args!(
         "the bundle `{}` is stale: {what} {reason}",
-        bundle.path().display()
+        bundle.shown().display()
     ));
     error.help("run `cargo tirx bundle` where there is an nvcc")
 }

@@ -17,6 +17,7 @@ use crate::generate::{GeneratedKernel, Variant};
 use crate::kernels::{jobs, write_texts};
 use crate::manifest::{Kernel, Manifest, Toolchain};
 use crate::nvcc::{Compilation, Job};
+use crate::paths;
 use crate::stats;
 use crate::store::Store;
 
@@ -185,11 +186,12 @@ impl Builder {
             .bundle
             .clone()
             .unwrap_or_else(|| bundles::place(manifest, &self.manifest));
-        let Some(bundle) = Bundle::open(&path)? else {
+        let shown = paths::shown(environment, &path);
+        let Some(bundle) = Bundle::open(&path, &shown)? else {
             // The default place may be empty; an explicitly named one must not be, unless it is optional.
             images.missing_bundle = Some(path.clone());
             return match locked || named && bundle_use == BundleUse::Required {
-                true => Err(no_bundle(&path)),
+                true => Err(no_bundle(&shown)),
                 false => Ok(Vec::new()),
             };
         };

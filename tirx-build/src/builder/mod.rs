@@ -22,7 +22,8 @@ use crate::kernels::{compile_manifest, fill_in, write_outputs};
 use crate::libraries::{self, Libraries};
 use crate::manifest::{Manifest, NATIVE, Toolchain};
 use crate::nvcc::{self};
-use crate::paths::FileNames;
+use crate::paths::{self, FileNames};
+use crate::source;
 use crate::target::{Architecture, Targets};
 use crate::toolchain::{self, Discovered, Nvcc};
 use crate::watch;
@@ -356,7 +357,7 @@ impl Builder {
 
     /// The manifest with the kernels of the build script.
     fn parse_manifest(&self, shown: &str, help: &str) -> Result<Manifest> {
-        let text = match fs::read_to_string(&self.manifest) {
+        let text = match source::read(&self.manifest) {
             Ok(text) => text,
             Err(error)
                 if error.kind() == std::io::ErrorKind::NotFound
@@ -365,7 +366,11 @@ impl Builder {
             {
                 String::new()
             }
-            Err(error) => return Err(Error::io("read", &self.manifest, &error).help(help)),
+            Err(error) => {
+                return Err(
+                    Error::io("read", &paths::shown(&self.environment, &self.manifest), &error).help(help),
+                );
+            }
         };
         let mut manifest = Manifest::parse(shown, &text)?;
         for kernel in &self.declared {
@@ -531,7 +536,12 @@ impl Builder {
             let error = Error::new(format_args!(
                 "{reason}; the manifest requires machine code for {names}"
             ));
-            return Err(error.help(toolchain::install_help(toolchain.cuda)));
+            return Err(match refused {
+                true => {
+                    error.help("unset TIRX_NVCC, or leave `require` out: the simulator needs no machine code")
+                }
+                false => error.help(toolchain::install_help(toolchain.cuda)),
+            });
         }
         let warning = format!(
             "tirx: {reason}: the kernels run on the simulator only ({})",

@@ -27,6 +27,8 @@ const TIRX: &str = env!("CARGO_PKG_VERSION");
 #[derive(Debug)]
 pub(crate) struct Bundle {
     path: PathBuf,
+    /// The path in messages.
+    shown: PathBuf,
     files: Files,
     pub(crate) lock: Lock,
 }
@@ -46,30 +48,31 @@ pub(crate) fn place(manifest: &Manifest, manifest_path: &Path) -> PathBuf {
 }
 
 impl Bundle {
-    /// Opens a bundle; `None` where there is none.
-    pub(crate) fn open(path: &Path) -> Result<Option<Bundle>> {
+    /// Opens a bundle; `None` where there is none. `shown` is its path in messages.
+    pub(crate) fn open(path: &Path, shown: &Path) -> Result<Option<Bundle>> {
         if !path.exists() {
             return Ok(None);
         }
-        let files = Files::read(path).map_err(|problem| refused(path, &problem))?;
+        let files = Files::read(path).map_err(|problem| refused(shown, &problem))?;
         let lock = files.get(LOCK).ok_or_else(|| {
-            let error = Error::new(format_args!("the bundle `{}` has no {LOCK}", path.display()));
+            let error = Error::new(format_args!("the bundle `{}` has no {LOCK}", shown.display()));
             error.help("make it anew with `cargo tirx bundle`")
         })?;
         let lock = Lock::read(lock).map_err(|why| match why {
             Unreadable::Version(version) => Error::new(format_args!(
                 "the bundle `{}` is of version {version}, this compiler reads version {VERSION}",
-                path.display()
+                shown.display()
             ))
             .help("make it anew with `cargo tirx bundle`, or use the compiler that it was made with"),
             Unreadable::Damaged(reason) => Error::new(format_args!(
                 "{LOCK} of the bundle `{}` is damaged: {reason}",
-                path.display()
+                shown.display()
             ))
             .help("restore it from version control, or make it anew with `cargo tirx bundle`"),
         })?;
         Ok(Some(Bundle {
             path: path.to_path_buf(),
+            shown: shown.to_path_buf(),
             files,
             lock,
         }))
@@ -80,8 +83,9 @@ impl Bundle {
         self.path.clone()
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// Its path in messages.
+    pub(crate) fn shown(&self) -> &Path {
+        &self.shown
     }
 
     /// The bundle's images for a job. `exact` also compares the lines of the kernel file, which only the simulator's
@@ -132,7 +136,7 @@ impl Bundle {
         let damaged = |reason: String| {
             let error = Error::new(format_args!(
                 "the bundle `{}` is damaged: kernel `{}` {reason}",
-                self.path.display(),
+                self.shown.display(),
                 locked.name
             ));
             error.help("restore it from version control, or make it anew with `cargo tirx bundle`")

@@ -70,7 +70,7 @@ pub fn install_disassembler(
     remove_tree(&work)?;
     fs::create_dir_all(&work).map_err(|e| Error::io("create", &work, &e))?;
     progress("fetching nvdisasm through pip");
-    let fetched = fetch(environment, &python, PACKAGE, &work).and_then(|()| {
+    let fetched = fetch(environment, &python, PACKAGE, &work, progress).and_then(|()| {
         let found = unpacked(&work.join("site")).ok_or("the package that pip unpacked has no nvdisasm")?;
         executable(&found).map_err(|error| format!("it cannot be made executable: {error}"))
     });

@@ -10,8 +10,9 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use super::discover::{ask_version, in_site_packages, on_path};
@@ -27,6 +28,9 @@ const PACKAGES: [(Version, &str); 4] = [
     (Version::new(13, 2), include_str!("packages/cuda-13.2.txt")),
     (Version::new(13, 3), include_str!("packages/cuda-13.3.txt")),
 ];
+
+/// The size of an installation in megabytes, for those who wait for it.
+const SIZE: u32 = 280;
 
 /// Whether `TIRX_OFFLINE` forbids fetching anything.
 pub(crate) fn offline(environment: &Environment) -> bool {
@@ -184,7 +188,8 @@ pub fn install(environment: &Environment, pin: Pin, progress: &mut dyn FnMut(&st
     remove_tree(&work)?;
     fs::create_dir_all(&work).map_err(|e| Error::io("create", &work, &e))?;
     progress(&format!("fetching nvcc {pin} through pip"));
-    let result = fetch(environment, &python, packages, &work).and_then(|()| {
+    progress(&format!("it takes about {SIZE} MB in `{}`", parent.display()));
+    let result = fetch(environment, &python, packages, &work, progress).and_then(|()| {
         usable(&work.join("site"), environment)
             .ok_or_else(|| "the package that pip unpacked has no nvcc that runs".to_string())
     });
@@ -206,7 +211,11 @@ pub fn install(environment: &Environment, pin: Pin, progress: &mut dyn FnMut(&st
     fs::create_dir_all(&stamps)
         .and_then(|()| fs::write(&stamp, format!("{}\n", nvcc.build)))
         .map_err(|e| Error::io("write", &stamp, &e))?;
-    progress(&format!("installed {nvcc}"));
+    let megabytes = bytes_in(&place).div_ceil(1_000_000);
+    progress(&format!(
+        "installed {nvcc}: {megabytes} MB in `{}`",
+        place.display()
+    ));
     Ok(nvcc)
 }
 
@@ -229,6 +238,7 @@ pub(super) fn fetch(
     python: &Path,
     packages: &str,
     work: &Path,
+    progress: &mut dyn FnMut(&str),
 ) -> Result<(), String> {
     let requirements = work.join("packages.txt");
     fs::write(&requirements, packages)
@@ -237,7 +247,8 @@ pub(super) fn fetch(
         "-m",
         "pip",
         "install",
-        "--quiet",
+        "--progress-bar",
+        "off",
         "--no-input",
         "--disable-pip-version-check",
         "--no-compile",
@@ -277,12 +288,42 @@ pub(super) fn fetch(
         venv.join(if cfg!(windows) { "Scripts" } else { "bin" })
             .join("python")
     };
-    run(environment, &python, &arguments).map_err(|reason| format!("pip failed: {reason}"))
+    // pip names each file with its size before it fetches it.
+    let mut downloads = |line: &str| {
+        let line = line.trim();
+        if line.starts_with("Downloading ") || line.starts_with("Using cached ") {
+            progress(line);
+        }
+    };
+    run_and_follow(environment, &python, &arguments, &mut downloads)
+        .map_err(|reason| format!("pip failed: {reason}"))
+}
+
+/// The bytes of all files in a folder.
+fn bytes_in(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let bytes = |entry: fs::DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => bytes_in(&entry.path()),
+        Ok(_) => entry.metadata().map_or(0, |data| data.len()),
+        Err(_) => 0,
+    };
+    entries.map(bytes).sum()
 }
 
 /// Runs a program; the error is the last error line that it printed, otherwise its last line.
 fn run(environment: &Environment, program: &Path, arguments: &[OsString]) -> Result<(), String> {
-    let output = Command::new(program)
+    run_and_follow(environment, program, arguments, &mut |_| {})
+}
+
+/// As [`run`]; `line` receives each line that the program prints to stdout while it runs.
+fn run_and_follow(
+    environment: &Environment,
+    program: &Path,
+    arguments: &[OsString],
+    line: &mut dyn FnMut(&str),
+) -> Result<(), String> {
+    let cannot = |error: std::io::Error| format!("`{}` cannot be run: {error}", program.display());
+    let mut child = Command::new(program)
         .args(arguments)
         .env_clear()
         .envs(environment.variables())
@@ -291,8 +332,22 @@ fn run(environment: &Environment, program: &Path, arguments: &[OsString]) -> Res
         .env_remove("PIP_PREFIX")
         .env_remove("PIP_USER")
         .env_remove("PIP_REQUIRE_HASHES")
-        .output()
-        .map_err(|error| format!("`{}` cannot be run: {error}", program.display()))?;
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(cannot)?;
+    let stdout = child.stdout.take();
+    let output = std::thread::scope(|scope| {
+        // Its errors are read beside its output, so that no full pipe blocks it.
+        let rest = scope.spawn(|| child.wait_with_output());
+        for text in stdout.into_iter().flat_map(|out| BufReader::new(out).lines()) {
+            text.iter().for_each(|text| line(text));
+        }
+        rest.join()
+            .unwrap_or_else(|_| Err(std::io::Error::other("its output cannot be read")))
+    });
+    let output = output.map_err(cannot)?;
     if output.status.success() {
         return Ok(());
     }
@@ -338,7 +393,8 @@ mod tests {
 
     #[test]
     fn an_installation_is_fetched_once() {
-        let (dir, environment) = place(UNPACK);
+        let pip = format!("echo 'Collecting nvcc'; echo '  Downloading nvcc.whl (38.2 MB)'\n{UNPACK}");
+        let (dir, environment) = place(&pip);
         let mut said = Vec::new();
         let nvcc = install(&environment, pin(), &mut |line| said.push(line.to_string())).unwrap();
         let cache = dir.path().join("cache");
@@ -348,6 +404,15 @@ mod tests {
             "V13.0.88\n"
         );
         assert_eq!(said[0], "fetching nvcc 13.0 through pip");
+        assert!(
+            said[1].starts_with("it takes about ") && said[1].contains(" MB in `"),
+            "{said:?}"
+        );
+        let downloads = said
+            .iter()
+            .filter(|line| *line == "Downloading nvcc.whl (38.2 MB)");
+        assert!(downloads.count() > 0, "{said:?}");
+        assert!(said[said.len() - 1].contains(": 1 MB in `"), "{said:?}");
         // Cargo must not consider it newer than the build that installed it.
         let modified = fs::metadata(&nvcc.path).unwrap().modified().unwrap();
         assert!(modified.elapsed().unwrap() > Duration::from_secs(3600));
@@ -462,7 +527,7 @@ mod tests {
             "{message}"
         );
         let nowhere = dir.path().join("nowhere");
-        let reason = fetch(&environment, Path::new("python3"), "", &nowhere).unwrap_err();
+        let reason = fetch(&environment, Path::new("python3"), "", &nowhere, &mut |_| {}).unwrap_err();
         assert!(
             reason.starts_with("cannot write `") && reason.contains("nowhere/packages.txt`: "),
             "{reason}"

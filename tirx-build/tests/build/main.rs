@@ -46,6 +46,32 @@ fn a_required_kernel_needs_an_nvcc() {
         message.contains("= help: run `cargo tirx toolchain install`"),
         "{message}"
     );
+    // One that the user has turned off is not one to install.
+    let message = package.refused();
+    assert!(
+        message.contains("TIRX_NVCC is `none`; the manifest requires machine code for `add`, `scale`")
+            && message.contains("= help: unset TIRX_NVCC"),
+        "{message}"
+    );
+}
+
+#[test]
+fn ptx_is_turned_off_for_all_kernels_or_one() {
+    let package = Package::new();
+    let lock = |package: &Package| package.with_nvcc().compiled;
+    let with = lock(&package);
+    package.edit("kernels.toml", "ptx = \"compute_90\"", "ptx = \"none\"");
+    fs::remove_dir_all(package.path("out")).unwrap();
+    fs::create_dir(package.path("out")).unwrap();
+    package.with_nvcc();
+    let generated = package.text("out/tirx_kernels.rs");
+    assert!(
+        with == 9 && generated.contains("ptx: None") && !generated.contains("ptx: Some"),
+        "{generated}"
+    );
+    package.edit("kernels.toml", "targets = ", "# targets = ");
+    let message = package.refused();
+    assert!(message.contains("names no targets"), "{message}");
 }
 
 #[test]
