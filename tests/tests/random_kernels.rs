@@ -6,7 +6,7 @@
 //! GPU. Run large numbers with `--release`: see docs/developing/testing.md.
 
 use tirx_tests::differential::{Settings, check, run_seeds};
-use tirx_tests::generator::generate_exact;
+use tirx_tests::generator::{generate, generate_exact};
 use tirx_tests::number;
 
 #[test]
@@ -45,8 +45,8 @@ fn random_kernels_mean_the_same_however_they_are_lowered() {
     assert_eq!(report.kernels, count);
 }
 
-/// Kernels of which lowering once made sums that overflow where the kernel's own do not, a remainder of another value, or a name for a quotient
-/// outside of the branch that needs it.
+/// Kernels of which lowering once made sums or products that overflow where the kernel's own do not, a remainder of another value, or a name for a
+/// quotient outside of the branch that needs it.
 #[test]
 fn lowering_adds_no_overflow() {
     for seed in [
@@ -54,5 +54,18 @@ fn lowering_adds_no_overflow() {
     ] {
         let checked = check(&generate_exact(seed));
         assert!(checked.is_ok(), "seed {seed}: {}", checked.unwrap_err());
+    }
+    for seed in [
+        20261124795,
+        20261125619,
+        20261201557,
+        20261203065,
+        20261203992,
+        20261205693,
+    ] {
+        for kernel in [generate(seed), generate_exact(seed)] {
+            let checked = check(&kernel);
+            assert!(checked.is_ok(), "seed {seed}: {}", checked.unwrap_err());
+        }
     }
 }

@@ -98,7 +98,7 @@ impl Analyzer {
                             let (x, y) = (sum.into_expr(self), other.into_expr(self));
                             return Canon::Expr(fold::binary(*op, x, y));
                         }
-                        let (mut sum, other) = self.as_atoms_near_the_edge(sum, other);
+                        let (mut sum, other) = self.as_atoms_near_the_edge(sum, other, by);
                         sum.single = false;
                         sum.add_sum(other, by);
                         Canon::Sum(sum)
@@ -178,8 +178,12 @@ impl Analyzer {
         let (x, y) = (x.into_expr(self), y.into_expr(self));
         let (mut scale, mut all) = (1, Vec::new());
         factors(&x, &mut scale, &mut all);
+        let outer = all.len();
         factors(&y, &mut scale, &mut all);
-        if scale.abs() > LARGEST || self.product_leaves(&x, &y, &all, scale) {
+        if scale.abs() > LARGEST
+            || self.product_leaves(&x, &y, &all, scale)
+            || self.regrouped_leaves(&x, &all[outer..])
+        {
             return Canon::Expr(fold::mul(x, y));
         }
         let product = all.into_iter().reduce(fold::mul);

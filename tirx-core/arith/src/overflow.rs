@@ -51,9 +51,10 @@ impl Analyzer {
                 let bound = self.const_int_bound(expr);
                 let inside = [bound.min > range.min, bound.max < range.max];
                 match kind {
+                    _ if bound.min == bound.max => true,
                     // A mask or a shift gives knowledge if it bounds either end.
                     ExprKind::Call {
-                        op: Op::BitwiseAnd | Op::BitwiseOr | Op::ShiftRight,
+                        op: Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor | Op::BitwiseNot | Op::ShiftRight,
                         ..
                     } => inside.contains(&true),
                     _ => inside == [true, true],
@@ -67,6 +68,7 @@ impl Analyzer {
         let range = ConstIntBound::of_dtype(found.number(0).dtype);
         if self.bound_within(replacement, found, range).is_some()
             || chooses_before_it_computes(pattern, replacement)
+            || computes_only_the_result(pattern, replacement, found, range)
         {
             return true;
         }
@@ -83,8 +85,8 @@ impl Analyzer {
         }
     }
 
-    /// Whether an operand of the pattern is a sum with a summand near the end of the dtype: a constant in a sum that stays
-    /// within, or another value of which this is known. See [`Analyzer::as_atoms_near_the_edge`].
+    /// Whether an operand of the pattern is a sum with a summand near the end of the dtype: a constant, or another value of
+    /// which this is known. See [`Analyzer::as_atoms_near_the_edge`].
     fn takes_apart_at_the_edge(&self, pattern: &Pattern, found: &Match<'_>, range: ConstIntBound) -> bool {
         let Pattern::Binary(BinOp::Add | BinOp::Sub, a, b) = pattern else {
             return false;
@@ -95,10 +97,7 @@ impl Analyzer {
             _ => false,
         };
         [a, b].into_iter().any(|side| match &**side {
-            Pattern::Binary(BinOp::Add | BinOp::Sub, x, y) => {
-                let constant = (near(x) || near(y)) && self.bound_within(side, found, range).is_some();
-                constant || reaches(x) || reaches(y)
-            }
+            Pattern::Binary(BinOp::Add | BinOp::Sub, x, y) => near(x) || near(y) || reaches(x) || reaches(y),
             _ => false,
         })
     }
@@ -187,19 +186,20 @@ impl Analyzer {
     /// The operands of an addition, each as one term if its summands must not be added to those of the other one by one:
     /// `2147483647 - max(m, 0)` is never negative, while `n + 2147483647` leaves the dtype for every positive `n`;
     /// `m - (n | 2147483647)` says more of `m` than the bounds do; and `n - 1349337883` may be added to `x | 2147483646`
-    /// where `n` may not. Only where nothing is known of their sum; what is known is ordered by
-    /// [`Analyzer::written_within`].
-    pub(super) fn as_atoms_near_the_edge(&self, sum: Sum, other: Sum) -> (Sum, Sum) {
+    /// where `n` may not. Only if nothing is known of their sum; what is known is ordered by [`Analyzer::written_within`].
+    /// A constant stays with a value of which nothing is known, too, unless the other operand takes the constant away.
+    pub(super) fn as_atoms_near_the_edge(&self, sum: Sum, other: Sum, by: i128) -> (Sum, Sum) {
         let range = ConstIntBound::of_dtype(sum.dtype);
         if sum.terms.is_empty() || other.terms.is_empty() {
             return (sum, other);
         }
         let several = |s: &Sum| s.len() + usize::from(s.base != 0) > 1;
+        let stays_near = is_near_the_edge(sum.base + other.base * by, range);
         let at_the_edge = |s: &Sum| match several(s) {
             true => {
                 let mut atoms = s.terms.iter().filter(|t| t.is_atom());
                 atoms.any(|t| self.reaches_the_edge(&t.index, range))
-                    || is_near_the_edge(s.base, range) && self.sum_stays_within(s)
+                    || is_near_the_edge(s.base, range) && (stays_near || self.sum_stays_within(s))
             }
             false => s
                 .terms
@@ -262,6 +262,29 @@ impl Analyzer {
             !product.is_within(range)
         };
         factors.iter().any(|f| leaves(bound(f))) || leaves(ConstIntBound::exactly(scale))
+    }
+
+    /// Whether `x * (y * z)`, of these `inner` factors, may stay within the dtype while `x * y` leaves it: if `z` is zero.
+    /// Symbolic extents beside an index of known bounds are not zero.
+    pub(super) fn regrouped_leaves(&self, x: &Expr, inner: &[Expr]) -> bool {
+        fn symbol(analyzer: &Analyzer, expr: &Expr) -> bool {
+            match &expr.kind {
+                ExprKind::Cast(value) => symbol(analyzer, value),
+                ExprKind::Var(_) => !analyzer.is_known(expr),
+                _ => false,
+            }
+        }
+        let range = ConstIntBound::of_dtype(x.dtype);
+        let index = self.is_known(x) && inner.iter().all(|factor| symbol(self, factor));
+        let may_be_zero = |factor: &Expr| {
+            let bound = self.const_int_bound(factor);
+            bound.min <= 0 && bound.max >= 0 && !index
+        };
+        let mut product = self.const_int_bound(x);
+        (1..inner.len()).any(|at| {
+            product = product.mul(self.const_int_bound(&inner[at - 1]));
+            !product.is_within(range) && inner[at..].iter().any(may_be_zero)
+        })
     }
 
     /// Whether a partial sum may leave `range` in the usual order, although the whole sum stays within.
@@ -366,8 +389,13 @@ impl Analyzer {
             };
             opposite && bound.add(ConstIntBound::exactly(base)).is_within(range)
         };
-        // One of them: several may together go beyond the other end.
-        match terms.iter().position(back) {
+        // One of them, the one that brings it back farthest: several may together go beyond the other end.
+        let left = |t: &Term| {
+            let bound = t.bound(self).add(ConstIntBound::exactly(base));
+            if base > 0 { bound.max } else { -bound.min }
+        };
+        let candidates = (0..terms.len()).filter(|at| back(&terms[*at]));
+        match candidates.min_by_key(|at| left(&terms[*at])) {
             Some(at) => {
                 let mut others = terms;
                 (vec![others.remove(at)], others)
@@ -398,6 +426,40 @@ fn chooses_before_it_computes(pattern: &Pattern, replacement: &Pattern) -> bool 
         })
     };
     may_overflow(*op) && firsts.iter().all(|x| seconds.iter().all(|y| is_operand(x, y)))
+}
+
+/// Whether the replacement of a sum of sums (or differences, or products) has one operation of that kind at most, whose value is that of the
+/// pattern, and constants of the dtype: `x + (c1 + c2)` for `(x + c1) + c2`.
+fn computes_only_the_result(
+    pattern: &Pattern,
+    replacement: &Pattern,
+    found: &Match<'_>,
+    range: ConstIntBound,
+) -> bool {
+    fn computes(pattern: &Pattern, found: &Match<'_>, range: ConstIntBound) -> bool {
+        if let Some(value) = found.constant(pattern) {
+            return value < range.min || value > range.max;
+        }
+        match pattern {
+            Pattern::Binary(op, a, b) => {
+                may_overflow(*op) || [a, b].iter().any(|p| computes(p, found, range))
+            }
+            Pattern::Not(a) | Pattern::Broadcast(a) => computes(a, found, range),
+            Pattern::Select(parts) => parts.iter().any(|p| computes(p, found, range)),
+            Pattern::Ramp(_) => true,
+            _ => false,
+        }
+    }
+    let sums = |p: &Pattern| matches!(p, Pattern::Binary(op, ..) if may_overflow(*op));
+    // A difference as a sum with the opposite is no gain.
+    let several = |p: &Pattern| matches!(p, Pattern::Binary(_, a, b) if sums(a) || sums(b));
+    match replacement {
+        _ if !sums(pattern) || !several(pattern) => false,
+        Pattern::Binary(_, a, b) if sums(replacement) && found.constant(replacement).is_none() => {
+            ![a, b].iter().any(|p| computes(p, found, range))
+        }
+        other => !computes(other, found, range),
+    }
 }
 
 /// Whether a constant is so large that adding it to an index is likely to leave `range`.
@@ -516,6 +578,67 @@ mod tests {
         );
         // Close to zero they go last.
         assert_eq!(simplified(|[n, _, _, z]| n + (Expr::int32(7) - z)), "n + 7 - z");
+    }
+
+    #[test]
+    fn a_constant_near_the_edge_stays_with_a_value_of_which_nothing_is_known() {
+        let most = || Expr::int32(i32::MAX);
+        let name = || Expr::var(&Var::new("m", DType::INT32));
+        // `m` may be the name of a value of 2^30 at least: `n + 2147483647` would leave the dtype.
+        assert_eq!(
+            simplified(|[n, ..]| (most() - name()) + n - Expr::int32(1)),
+            "2147483647 - m + n - 1"
+        );
+        // One operation leaves nothing but the result.
+        assert_eq!(
+            simplified(|[n, ..]| (n + most()) - Expr::int32(i32::MAX - 2)),
+            "n + 2"
+        );
+        assert_eq!(simplified(|[n, _, _, z]| (n + most()) - (z + most())), "n - z");
+    }
+
+    #[test]
+    fn what_is_known_of_single_values_and_of_exclusive_bits_keeps_sums_within() {
+        let call = |op: Op, args: Vec<Expr>| Expr::call(op, DType::INT32, args);
+        let most = || Expr::int32(i32::MAX);
+        // The first sum is 100 at most.
+        let flipped = |z: Expr| {
+            call(
+                Op::BitwiseXor,
+                vec![call(Op::BitwiseAnd, vec![z, Expr::int32(255)]), most()],
+            )
+        };
+        assert_eq!(
+            simplified(|[n, _, _, z]| (flipped(z) - Expr::int32(2_147_483_547)) + n),
+            "T.bitwise_xor(T.bitwise_and(z, 255), 2147483647) - 2147483547 + n"
+        );
+        // The least value is known, though it is at the end.
+        let least = || call(Op::BitwiseNot, vec![most()]);
+        assert_eq!(
+            simplified(|[_, _, _, z]| {
+                let by = Expr::binary(BinOp::Max, z, Expr::int32(1));
+                Expr::binary(BinOp::FloorDiv, least() + by.clone() - Expr::int32(1), by)
+            }),
+            "(T.max(z, 1) + T.bitwise_not(2147483647) - 1) // T.max(z, 1)"
+        );
+    }
+
+    #[test]
+    fn products_are_regrouped_if_no_factor_may_be_zero() {
+        let name = |name: &str| Expr::var(&Var::new(name, DType::INT32));
+        let positive = |e: Expr| Expr::binary(BinOp::Max, e, Expr::int32(1));
+        // `n * m` may leave the dtype, and `z` may be zero.
+        assert_eq!(simplified(|[n, _, _, z]| n * (name("m") * z)), "n * (m * z)");
+        assert_eq!(
+            simplified(|[n, _, _, z]| n * (name("m") * positive(z))),
+            "n * m * T.max(z, 1)"
+        );
+        // A row of an index by symbolic extents.
+        assert_eq!(simplified(|[n, _, _, z]| z * (n * name("m"))), "z * n * m");
+        assert_eq!(
+            simplified(|[n, ..]| n * (name("m") * Expr::int32(4))),
+            "n * m * 4"
+        );
     }
 
     #[test]

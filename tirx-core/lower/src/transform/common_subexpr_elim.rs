@@ -9,8 +9,9 @@
 //! more uses is named. So `n * 9` inside `n * 9 + 1` is not named when only the sum repeats.
 //!
 //! **Where.** Before the first statement of the innermost body that holds all uses. Being pure, the value may be
-//! computed where no use is reached; the exception is a division that might be by zero, which is only named where
-//! it would be computed anyway.
+//! computed where no use is reached. The exceptions are a division that might be by zero, and a sum, difference or product
+//! with a constant near the end of its dtype, which the condition around the uses may keep within: these are only named
+//! where they would be computed anyway.
 //!
 //! **Names.** `cse_v1, cse_v2, …`: small expressions first, then in program order, so that the result does not depend
 //! on anything but the program.
@@ -86,13 +87,25 @@ fn is_operator(expr: &Expr) -> bool {
     }
 }
 
+/// Whether an expression is a constant so large that a sum or product with it is likely to leave the dtype.
+fn is_near_the_edge(expr: &Expr) -> bool {
+    let dtype = expr.dtype;
+    let most = dtype
+        .max_int()
+        .filter(|_| dtype.is_int() && matches!(dtype.bits, 32 | 64));
+    expr.as_int()
+        .zip(most)
+        .is_some_and(|(value, most)| value.saturating_abs() > most >> 7)
+}
+
 /// A class of equal expressions.
 struct Class {
     expr: Expr,
     depth: u32,
     /// Whether it may get a name.
     nameable: bool,
-    /// Whether it contains a division by a value that may be zero.
+    /// Whether it contains what may fault where it is not used: a division by a value that may be zero, or a sum that may
+    /// leave its dtype.
     risky: bool,
     /// Number of uses outside of other classes.
     uses: u64,
@@ -176,6 +189,9 @@ impl Table {
             &expr.kind
         {
             risky |= !expr.dtype.is_floating() && b.as_int().is_none_or(|v| v == 0);
+        }
+        if let ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul, a, b) = &expr.kind {
+            risky |= [a, b].into_iter().any(is_near_the_edge);
         }
         self.classes.push(Class {
             expr: expr.clone(),

@@ -441,3 +441,20 @@ fn repeated_arithmetic_gets_names() {
          if 1 < n:\n    D[3] = tx // n"
     );
 }
+
+#[test]
+fn sums_near_the_end_of_the_dtype_stay_under_their_condition() {
+    let p = Parts::new();
+    let large = || p.n() + int(i32::MAX - 10);
+    let body = Stmt::seq([
+        when(lt(p.n(), int(3)), store(&p.d, int(0), large())),
+        when(lt(p.n(), int(5)), store(&p.d, int(1), large())),
+        when(lt(p.n(), int(7)), store(&p.d, int(2), large() * large())),
+    ]);
+    assert_eq!(
+        p.after(common_subexpr_elim::run, body),
+        "if n < 3:\n    D[0] = n + 2147483637\n\
+         if n < 5:\n    D[1] = n + 2147483637\n\
+         if n < 7:\n    D[2] = (n + 2147483637) * (n + 2147483637)"
+    );
+}
