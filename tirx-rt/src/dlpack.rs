@@ -8,6 +8,8 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use tirx_dtype::{DType, TypeCode};
+
 use crate::cuda::CudaMemory;
 use crate::device::{Stream, StreamKind};
 use crate::shape::Shape;
@@ -108,6 +110,7 @@ impl<T: Element> Tensor<T> {
         } else {
             (CUDA, device_id)
         };
+        let (code, bits, lanes) = T::TYPE.dlpack();
         let wide = |values: &[usize]| values.iter().map(|v| *v as i64).collect::<Vec<i64>>();
         let mut held = Box::new(Held {
             shape: wide(self.shape()),
@@ -118,9 +121,9 @@ impl<T: Element> Tensor<T> {
                     device_type,
                     device_id,
                     ndim: self.shape().len() as i32,
-                    code: T::TYPE.code,
-                    bits: T::TYPE.bits,
-                    lanes: 1,
+                    code,
+                    bits,
+                    lanes,
                     shape: std::ptr::null_mut(),
                     strides: std::ptr::null_mut(),
                     byte_offset: 0,
@@ -156,12 +159,24 @@ impl<T: Element> Tensor<T> {
         crate::graph::forbid_on(stream, "a tensor of another library")?;
         // SAFETY: the caller's promise.
         let tensor = unsafe { (*managed).dl_tensor };
-        if (tensor.code, tensor.bits, tensor.lanes) != (T::TYPE.code, T::TYPE.bits, 1) {
+        if (tensor.code, tensor.bits, tensor.lanes) != T::TYPE.dlpack() {
+            let codes = TypeCode::ALL.iter();
+            let code = codes.copied().find(|code| code.dlpack() == tensor.code);
+            let found = code.map_or_else(
+                || {
+                    format!(
+                        "code {}, {} bits and {} lanes",
+                        tensor.code, tensor.bits, tensor.lanes
+                    )
+                },
+                |code| {
+                    DType::scalar(code, tensor.bits)
+                        .with_lanes(tensor.lanes)
+                        .to_string()
+                },
+            );
             return Err(Error::Shape(format!(
-                "the DLPack tensor has elements of code {}, {} bits and {} lanes, expected {}",
-                tensor.code,
-                tensor.bits,
-                tensor.lanes,
+                "the DLPack tensor has elements of {found}, expected {}",
                 T::NAME
             )));
         }
@@ -245,6 +260,27 @@ mod tests {
     }
 
     #[test]
+    fn narrow_floats_have_their_codes() {
+        let stream = Device::simulator().default_stream();
+        let tensor = Tensor::<crate::f8e4m3>::zeros(&stream, [4]).unwrap();
+        let pairs = Tensor::<crate::f4e2m1x2>::zeros(&stream, [4]).unwrap();
+        let managed = [tensor.into_dlpack().unwrap(), pairs.into_dlpack().unwrap()];
+        // SAFETY: just made.
+        let described = managed.map(|managed| unsafe { (*managed).dl_tensor });
+        let types = described.map(|t| (t.code, t.bits, t.lanes));
+        assert_eq!(types, [(10, 8, 1), (17, 4, 2)]);
+        // SAFETY: nobody has taken it.
+        let error = unsafe { Tensor::<crate::f8e5m2>::from_dlpack(&stream, managed[0]) };
+        assert_eq!(
+            error.err().unwrap().to_string(),
+            "the DLPack tensor has elements of float8_e4m3fn, expected float8_e5m2"
+        );
+        // SAFETY: nobody has taken it.
+        let pairs = unsafe { Tensor::<crate::f4e2m1x2>::from_dlpack(&stream, managed[1]) };
+        assert_eq!(pairs.unwrap().len(), 4);
+    }
+
+    #[test]
     fn what_does_not_fit_is_refused_and_given_back() {
         let stream = Device::simulator().default_stream();
         let tensor = Tensor::from_slice(&stream, &[1i32, 2], [2]).unwrap();
@@ -253,7 +289,10 @@ mod tests {
         let error = unsafe { Tensor::<f32>::from_dlpack(&stream, managed) }
             .err()
             .unwrap();
-        assert!(error.to_string().ends_with("expected float32"), "{error}");
+        assert_eq!(
+            error.to_string(),
+            "the DLPack tensor has elements of int32, expected float32"
+        );
         // SAFETY: a null pointer is refused.
         let error = unsafe { Tensor::<f32>::from_dlpack(&stream, std::ptr::null_mut()) };
         assert!(

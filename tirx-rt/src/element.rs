@@ -1,12 +1,14 @@
 //! Element types of tensors.
 
 use crate::float4::Float4E2m1;
+use crate::float8::{f4e2m1x2, f8e4m3, f8e5m2, f8e8m0};
 use crate::{bf16, f16};
 
 /// An element type in DLPack's encoding: code and bits; one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ElementType {
-    /// DLPack's code: 0 int, 1 uint, 2 float, 4 bfloat, 6 bool, 17 float4_e2m1fn.
+    /// DLPack's code: 0 int, 1 uint, 2 float, 4 bfloat, 6 bool, 10 float8_e4m3fn, 12 float8_e5m2, 14 float8_e8m0fnu, 17
+    /// float4_e2m1fn (of 4 bits, or of 8 for two in a byte).
     pub code: u8,
     /// Width in bits.
     pub bits: u8,
@@ -19,6 +21,14 @@ impl ElementType {
             return count.checked_mul(self.bits as usize / 8);
         }
         Some(count.div_ceil(self.in_a_byte()))
+    }
+
+    /// Code, bits and lanes of the type as DLPack has it: two floats of 4 bits are two lanes.
+    pub(crate) fn dlpack(self) -> (u8, u8, u16) {
+        match (self.code, self.bits) {
+            (f4e2m1x2::CODE, 8) => (self.code, 4, 2),
+            (code, bits) => (code, bits, 1),
+        }
     }
 
     /// Number of elements that share a byte.
@@ -87,6 +97,60 @@ elements! {
     bf16, 4, 16, "bfloat16";
 }
 
+/// An element type whose values [`Tensor::arange`](crate::Tensor::arange) counts.
+pub trait CountingElement: Element {
+    /// The values from `start` on, in steps of one, that are less than `end`.
+    #[doc(hidden)]
+    fn count(start: Self, end: Self) -> Vec<Self>;
+}
+
+macro_rules! counting {
+    (integers: $($integer:ty)*; floats: $($float:ty)*;) => {
+        $(impl CountingElement for $integer {
+            fn count(start: Self, end: Self) -> Vec<Self> {
+                (start..end).collect()
+            }
+        })*
+        $(impl CountingElement for $float {
+            fn count(start: Self, end: Self) -> Vec<Self> {
+                let (start, end) = (f64::from(start), f64::from(end));
+                let count = (end - start).ceil().max(0.0) as usize;
+                (0..count).map(|i| rounded(start + i as f64)).collect()
+            }
+        })*
+    };
+}
+counting! {
+    integers: i8 i16 i32 i64 u8 u16 u32 u64;
+    floats: f16 bf16 f32 f64;
+}
+
+/// The nearest value of an element type.
+fn rounded<T: Rounds>(value: f64) -> T {
+    T::round(value)
+}
+
+/// Rounding to a float of an element type.
+trait Rounds {
+    fn round(value: f64) -> Self;
+}
+
+macro_rules! rounds {
+    ($($float:ty: $value:ident => $rounded:expr;)*) => {$(
+        impl Rounds for $float {
+            fn round($value: f64) -> $float {
+                $rounded
+            }
+        }
+    )*};
+}
+rounds! {
+    f16: value => f16::from_f64(value);
+    bf16: value => bf16::from_f64(value);
+    f32: value => value as f32;
+    f64: value => value;
+}
+
 impl sealed::Sealed for bool {}
 impl Element for bool {
     const TYPE: ElementType = ElementType { code: 6, bits: 8 };
@@ -99,6 +163,31 @@ impl Element for bool {
     fn from_bytes(bytes: &[u8]) -> Vec<bool> {
         bytes.iter().map(|b| *b != 0).collect()
     }
+}
+
+macro_rules! bytes {
+    ($($ty:ty, $name:literal;)*) => {$(
+        impl sealed::Sealed for $ty {}
+        impl Element for $ty {
+            const TYPE: ElementType = ElementType { code: <$ty>::CODE, bits: 8 };
+            const NAME: &'static str = $name;
+
+            fn write_bytes(values: &[Self], out: &mut Vec<u8>) {
+                out.extend(values.iter().map(|v| v.to_bits()));
+            }
+
+            fn from_bytes(bytes: &[u8]) -> Vec<Self> {
+                bytes.iter().map(|bits| <$ty>::from_bits(*bits)).collect()
+            }
+        }
+    )*};
+}
+
+bytes! {
+    f8e4m3, "float8_e4m3fn";
+    f8e5m2, "float8_e5m2";
+    f8e8m0, "float8_e8m0fnu";
+    f4e2m1x2, "float4_e2m1fnx2";
 }
 
 impl sealed::Sealed for Float4E2m1 {}
@@ -138,6 +227,10 @@ mod tests {
         round_trip(&[i64::MIN, 7]);
         round_trip(&[f16::from_f32(0.1), f16::MAX]);
         round_trip(&[true, false]);
+        round_trip(&[1.5, -448.0].map(f8e4m3::from_f32));
+        round_trip(&[1.5, -57344.0].map(f8e5m2::from_f32));
+        round_trip(&[0.25, 4.0].map(f8e8m0::from_f32));
+        round_trip(&[f4e2m1x2::from_bits(0x21)]);
         assert_eq!(bool::from_bytes(&[2, 0]), [true, false]);
     }
 

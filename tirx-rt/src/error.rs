@@ -5,8 +5,9 @@ use std::fmt;
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong.
-#[derive(Clone, Debug)]
+/// What went wrong. `Debug` prints the text of `Display`, which `unwrap`, a test and `fn main() -> Result<…>` show: for a fault the
+/// file, the line and the notes.
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum Error {
     /// The requested device does not exist.
@@ -256,6 +257,12 @@ impl Error {
     }
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl std::error::Error for Error {}
 
 #[cfg(feature = "simulator")]
@@ -268,6 +275,20 @@ impl From<tirx_sim::Fault> for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_are_shown_to_people_by_debug_too() {
+        let error = Error::LaunchLimit {
+            kernel: "k",
+            what: "threads per block",
+            value: 2048,
+            limit: 1024,
+        };
+        assert_eq!(
+            format!("{:?}", Err::<(), Error>(error)),
+            "Err(kernel `k` cannot be launched with 2048 threads per block: 1024 is the most)"
+        );
+    }
 
     #[test]
     fn an_image_without_code_for_the_device_says_what_to_add() {

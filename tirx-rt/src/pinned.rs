@@ -42,6 +42,7 @@ macro_rules! plain {
     ($($ty:ty)*) => {$(impl PlainElement for $ty {})*};
 }
 plain!(i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 crate::f16 crate::bf16);
+plain!(crate::f8e4m3 crate::f8e5m2 crate::f8e8m0 crate::f4e2m1x2);
 
 impl<T: PlainElement> Pinned<T> {
     /// `len` zeros.
@@ -65,6 +66,16 @@ impl<T: PlainElement> Pinned<T> {
             len,
             element: PhantomData,
         })
+    }
+
+    /// A copy of `values`.
+    ///
+    /// # Errors
+    /// The driver's, where it has no more memory to pin.
+    pub fn from_slice(device: &Device, values: &[T]) -> Result<Pinned<T>> {
+        let mut pinned = Pinned::zeroed(device, values.len())?;
+        pinned.as_mut_slice()?.copy_from_slice(values);
+        Ok(pinned)
     }
 
     /// How many elements it has.

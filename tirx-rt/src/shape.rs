@@ -5,7 +5,7 @@ use std::fmt;
 /// The most dimensions a tensor has.
 pub const MAX_RANK: usize = 8;
 
-/// Extents or strides, outermost first. Made from arrays, slices and vectors of `usize`.
+/// Extents or strides, outermost first; see [`IntoShape`] for what a shape is made from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
     rank: u8,
@@ -87,6 +87,103 @@ impl TryFrom<&[usize]> for Shape {
     }
 }
 
+/// What tensors take as their shape: a number, an array, a slice, a vector or a tuple of `usize`, or a [`Shape`].
+///
+/// ```
+/// # use tirx_rt::{Device, Tensor};
+/// # let stream = Device::simulator().default_stream();
+/// let w = Tensor::<f32>::zeros(&stream, (2, 3))?;
+/// let more = Tensor::<f32>::zeros(&stream, w.shape())?;
+/// assert_eq!(more.shape(), [2, 3]);
+/// # Ok::<(), tirx_rt::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no shape of a tensor",
+    label = "expected `usize`, an array, slice, `Vec` or tuple of `usize`, or a `Shape`"
+)]
+pub trait IntoShape {
+    /// The shape.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) for more than [`MAX_RANK`] dimensions.
+    fn into_shape(self) -> crate::Result<Shape>;
+}
+
+impl IntoShape for Shape {
+    fn into_shape(self) -> crate::Result<Shape> {
+        Ok(self)
+    }
+}
+
+impl IntoShape for &Shape {
+    fn into_shape(self) -> crate::Result<Shape> {
+        Ok(*self)
+    }
+}
+
+impl IntoShape for usize {
+    fn into_shape(self) -> crate::Result<Shape> {
+        Ok(Shape::from(self))
+    }
+}
+
+impl<const N: usize> IntoShape for [usize; N] {
+    fn into_shape(self) -> crate::Result<Shape> {
+        Ok(Shape::from(self))
+    }
+}
+
+impl<const N: usize> IntoShape for &[usize; N] {
+    fn into_shape(self) -> crate::Result<Shape> {
+        Ok(Shape::from(*self))
+    }
+}
+
+impl IntoShape for &[usize] {
+    fn into_shape(self) -> crate::Result<Shape> {
+        Shape::try_from(self)
+    }
+}
+
+impl IntoShape for Vec<usize> {
+    fn into_shape(self) -> crate::Result<Shape> {
+        Shape::try_from(&self[..])
+    }
+}
+
+impl IntoShape for &Vec<usize> {
+    fn into_shape(self) -> crate::Result<Shape> {
+        Shape::try_from(&self[..])
+    }
+}
+
+impl IntoShape for () {
+    fn into_shape(self) -> crate::Result<Shape> {
+        Ok(Shape::from([]))
+    }
+}
+
+macro_rules! tuples {
+    ($(($($extent:ident $usize:ty),*))*) => {$(
+        impl IntoShape for ($($usize,)*) {
+            fn into_shape(self) -> crate::Result<Shape> {
+                let ($($extent,)*) = self;
+                Ok(Shape::from([$($extent),*]))
+            }
+        }
+    )*};
+}
+tuples! {
+    (a usize)
+    (a usize, b usize)
+    (a usize, b usize, c usize)
+    (a usize, b usize, c usize, d usize)
+    (a usize, b usize, c usize, d usize, e usize)
+    (a usize, b usize, c usize, d usize, e usize, f usize)
+    (a usize, b usize, c usize, d usize, e usize, f usize, g usize)
+    (a usize, b usize, c usize, d usize, e usize, f usize, g usize, h usize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,5 +196,30 @@ mod tests {
         assert_eq!(Shape::from([]).elements(), Some(1));
         assert_eq!(Shape::from([usize::MAX, 2]).elements(), None);
         assert!(Shape::new(&[1; 9]).is_none());
+    }
+
+    #[test]
+    fn shapes_are_made_from_what_lists_extents() {
+        fn shape(from: impl IntoShape) -> Vec<usize> {
+            from.into_shape().unwrap().to_vec()
+        }
+        let (array, vector) = ([2usize, 3], vec![2usize, 3]);
+        let (borrowed, whole) = (&array, &Shape::from(array));
+        let all = [
+            shape([2, 3]),
+            shape(borrowed),
+            shape(&array[..]),
+            shape(vector.clone()),
+            shape(&vector),
+            shape(vector.as_slice()),
+            shape((2, 3)),
+            shape(Shape::from(array)),
+            shape(whole),
+        ];
+        assert!(all.iter().all(|shape| *shape == [2, 3]));
+        assert_eq!((shape(7), shape((7,)), shape(())), (vec![7], vec![7], vec![]));
+        assert_eq!(shape((1, 2, 3, 4, 5, 6, 7, 8)), [1, 2, 3, 4, 5, 6, 7, 8]);
+        let error = vec![1; 9].into_shape().unwrap_err().to_string();
+        assert_eq!(error, "9 dimensions: at most 8 are supported");
     }
 }

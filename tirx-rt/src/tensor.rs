@@ -9,8 +9,8 @@ use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 
 use crate::device::{Device, Stream};
-use crate::element::Element;
-use crate::shape::Shape;
+use crate::element::{CountingElement, Element};
+use crate::shape::{IntoShape, Shape};
 use crate::storage::Storage;
 use crate::{Error, Result};
 
@@ -147,8 +147,8 @@ impl<T: Element> Tensor<T> {
     ///
     /// # Errors
     /// [`Error::Shape`] unless `shape` has as many elements as `values`; the driver's.
-    pub fn from_slice(stream: &Stream, values: &[T], shape: impl Into<Shape>) -> Result<Tensor<T>> {
-        let shape = shape.into();
+    pub fn from_slice(stream: &Stream, values: &[T], shape: impl IntoShape) -> Result<Tensor<T>> {
+        let shape = shape.into_shape()?;
         if shape.elements() != Some(values.len()) {
             return Err(Error::Shape(format!(
                 "{} values do not fill a tensor of shape {shape:?}",
@@ -164,8 +164,8 @@ impl<T: Element> Tensor<T> {
     ///
     /// # Errors
     /// The driver's.
-    pub fn zeros(stream: &Stream, shape: impl Into<Shape>) -> Result<Tensor<T>> {
-        let tensor = Tensor::alloc(stream, shape.into())?;
+    pub fn zeros(stream: &Stream, shape: impl IntoShape) -> Result<Tensor<T>> {
+        let tensor = Tensor::alloc(stream, shape.into_shape()?)?;
         tensor.storage.zero(stream, 0, bytes_of::<T>(tensor.len()))?;
         Ok(tensor)
     }
@@ -174,10 +174,41 @@ impl<T: Element> Tensor<T> {
     ///
     /// # Errors
     /// The driver's.
-    pub fn full(stream: &Stream, value: T, shape: impl Into<Shape>) -> Result<Tensor<T>> {
-        let mut tensor = Tensor::alloc(stream, shape.into())?;
+    pub fn full(stream: &Stream, value: T, shape: impl IntoShape) -> Result<Tensor<T>> {
+        let mut tensor = Tensor::alloc(stream, shape.into_shape()?)?;
         tensor.copy_from_slice(stream, &vec![value; tensor.len()])?;
         Ok(tensor)
+    }
+
+    /// A tensor of zeros with the shape of this one, on the stream's device.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn zeros_like(&self, stream: &Stream) -> Result<Tensor<T>> {
+        Tensor::zeros(stream, self.shape)
+    }
+
+    /// The values from `start` on, in steps of one, that are less than `end`: `Tensor::arange(&stream, 0, 4)` has 0, 1, 2, 3.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn arange(stream: &Stream, start: T, end: T) -> Result<Tensor<T>>
+    where
+        T: CountingElement,
+    {
+        let values = T::count(start, end);
+        Tensor::from_slice(stream, &values, values.len())
+    }
+
+    /// A tensor whose elements have no values yet, for a kernel that writes them all.
+    ///
+    /// # Errors
+    /// The driver's.
+    ///
+    /// # Safety
+    /// Nothing reads an element before it is written. (On a GPU a read gives what earlier work left in the memory.)
+    pub unsafe fn uninit(stream: &Stream, shape: impl IntoShape) -> Result<Tensor<T>> {
+        Tensor::alloc(stream, shape.into_shape()?)
     }
 
     /// Extents, outermost first.
@@ -332,6 +363,22 @@ impl<T: Element> Tensor<T> {
         }
     }
 
+    /// Copies the elements to `to` in row-major order, once all earlier work on the tensor is done.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless `to` has as many elements; the driver's, those of earlier work included.
+    pub fn copy_to_slice(&self, to: &mut [T]) -> Result<()> {
+        if to.len() != self.len() {
+            return Err(Error::Shape(format!(
+                "a tensor of shape {:?} does not fill a slice of {} values",
+                self.shape,
+                to.len()
+            )));
+        }
+        to.copy_from_slice(&self.to_vec()?);
+        Ok(())
+    }
+
     /// A tensor of its own with the same elements, compact.
     ///
     /// # Errors
@@ -409,16 +456,17 @@ impl<T: Element> Tensor<T> {
     ///
     /// # Errors
     /// [`Error::Shape`] where the tensor is not contiguous or the sizes differ.
-    pub fn reshape(&self, shape: impl Into<Shape>) -> Result<View<'_, T>> {
-        self.reshaped(shape.into()).map(|t| View(t, PhantomData))
+    pub fn reshape(&self, shape: impl IntoShape) -> Result<View<'_, T>> {
+        self.reshaped(shape.into_shape()?).map(|t| View(t, PhantomData))
     }
 
     /// The same elements in another shape, to write.
     ///
     /// # Errors
     /// [`Error::Shape`] where the tensor is not contiguous or the sizes differ.
-    pub fn reshape_mut(&mut self, shape: impl Into<Shape>) -> Result<ViewMut<'_, T>> {
-        self.reshaped(shape.into()).map(|t| ViewMut(t, PhantomData))
+    pub fn reshape_mut(&mut self, shape: impl IntoShape) -> Result<ViewMut<'_, T>> {
+        self.reshaped(shape.into_shape()?)
+            .map(|t| ViewMut(t, PhantomData))
     }
 
     /// The dimensions in another order: `permute(&[1, 0])` is the transpose. No element moves.
@@ -472,6 +520,34 @@ mod tests {
                 .unwrap()
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn tensors_are_made_in_many_ways() {
+        let stream = stream();
+        let w = Tensor::full(&stream, 2.0f32, (2, 3)).unwrap();
+        assert_eq!(w.zeros_like(&stream).unwrap().to_vec().unwrap(), [0.0; 6]);
+        assert_eq!(Tensor::<u8>::zeros(&stream, w.shape()).unwrap().shape(), [2, 3]);
+        let counted = Tensor::arange(&stream, -1, 3).unwrap();
+        assert_eq!(
+            (counted.shape(), counted.to_vec().unwrap()),
+            (&[4][..], vec![-1i32, 0, 1, 2])
+        );
+        assert_eq!(
+            Tensor::arange(&stream, 0.5f32, 3.0).unwrap().to_vec().unwrap(),
+            [0.5, 1.5, 2.5]
+        );
+        assert_eq!(Tensor::arange(&stream, 3u64, 3).unwrap().len(), 0);
+        // SAFETY: nothing is read.
+        let mut open = unsafe { Tensor::<i32>::uninit(&stream, [4]) }.unwrap();
+        open.copy_from(&stream, &counted).unwrap();
+        let mut values = [0; 4];
+        open.copy_to_slice(&mut values).unwrap();
+        assert_eq!(values, [-1, 0, 1, 2]);
+        let error = open.copy_to_slice(&mut values[1..]).unwrap_err().to_string();
+        assert_eq!(error, "a tensor of shape [4] does not fill a slice of 3 values");
+        let pinned = crate::Pinned::from_slice(&stream.device(), &values).unwrap();
+        assert_eq!(pinned.as_slice().unwrap(), values);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::{Tensor, View, ViewMut};
 use crate::cuda::CudaMemory;
 use crate::device::Stream;
 use crate::element::Element;
-use crate::shape::Shape;
+use crate::shape::{IntoShape, Shape};
 use crate::storage::Storage;
 use crate::{Error, Result};
 
@@ -18,8 +18,8 @@ impl<T: Element> Tensor<T> {
     ///
     /// # Errors
     /// [`Error::Shape`] unless `shape` has as many elements as the slice.
-    pub fn from_cudarc(slice: CudaSlice<T>, shape: impl Into<Shape>) -> Result<Tensor<T>> {
-        let shape = shape.into();
+    pub fn from_cudarc(slice: CudaSlice<T>, shape: impl IntoShape) -> Result<Tensor<T>> {
+        let shape = shape.into_shape()?;
         check_slice::<T>(slice.len(), &shape)?;
         let stream = slice.stream().clone();
         let memory = CudaMemory::owned(&stream, slice.leak());
@@ -87,9 +87,9 @@ impl<T: Element> Tensor<T> {
     pub fn borrow_cudarc<'a>(
         stream: &Stream,
         slice: &'a CudaSlice<T>,
-        shape: impl Into<Shape>,
+        shape: impl IntoShape,
     ) -> Result<View<'a, T>> {
-        let shape = shape.into();
+        let shape = shape.into_shape()?;
         check_slice::<T>(slice.len(), &shape)?;
         let cuda = stream.as_cudarc().ok_or_else(not_cuda)?;
         crate::graph::forbid_on(stream, "a borrowed cudarc slice")?;
@@ -109,9 +109,9 @@ impl<T: Element> Tensor<T> {
     pub fn borrow_cudarc_mut<'a>(
         stream: &Stream,
         slice: &'a mut CudaSlice<T>,
-        shape: impl Into<Shape>,
+        shape: impl IntoShape,
     ) -> Result<ViewMut<'a, T>> {
-        let shape = shape.into();
+        let shape = shape.into_shape()?;
         check_slice::<T>(slice.len(), &shape)?;
         let cuda = stream.as_cudarc().ok_or_else(not_cuda)?;
         crate::graph::forbid_on(stream, "a borrowed cudarc slice")?;

@@ -60,6 +60,46 @@ impl<T: Element> Tensor<T> {
         }
     }
 
+    /// The bits of the elements, seen as other elements of as many bits: a launcher takes a tensor of `u8` for floats of 8 bits.
+    ///
+    /// ```
+    /// # let stream = tirx_rt::Device::simulator().default_stream();
+    /// use tirx_rt::{Tensor, f8e4m3};
+    /// let t = Tensor::from_slice(&stream, &[1.0, 0.5].map(f8e4m3::from_f32), [2])?;
+    /// assert_eq!(t.as_bits::<u8>()?.to_vec()?, [0x38, 0x30]);
+    /// # Ok::<(), tirx_rt::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where the elements have different sizes.
+    pub fn as_bits<U: Element>(&self) -> Result<View<'_, U>> {
+        self.of_bits().map(|t| View(t, PhantomData))
+    }
+
+    /// As [`as_bits`](Tensor::as_bits), to write.
+    ///
+    /// # Errors
+    /// As [`as_bits`](Tensor::as_bits).
+    pub fn as_bits_mut<U: Element>(&mut self) -> Result<ViewMut<'_, U>> {
+        self.of_bits().map(|t| ViewMut(t, PhantomData))
+    }
+
+    fn of_bits<U: Element>(&self) -> Result<Tensor<U>> {
+        if T::TYPE.bits != U::TYPE.bits {
+            return Err(Error::Shape(format!(
+                "elements of {} cannot be seen as {}: they have different sizes",
+                T::NAME,
+                U::NAME
+            )));
+        }
+        Ok(Tensor::new(
+            self.storage().clone(),
+            self.offset,
+            self.shape,
+            self.strides,
+        ))
+    }
+
     fn window_ranges(&self, dim: usize, size: usize) -> Result<Vec<std::ops::Range<usize>>> {
         let Some(extent) = self.shape().get(dim).copied().filter(|_| size > 0) else {
             return Err(Error::Shape(format!(
