@@ -92,3 +92,43 @@ def of_one_block(A: T.Buffer((2, 64), "float32"), B: T.Buffer((2, 64), "float32"
 #   replace: "    if rank == 0:\n        T.cuda.cluster_sync()" -> "    if warp == 0:\n        T.ptx.barrier.cluster.arrive()\n        T.ptx.barrier.cluster.wait()"
 #   B: float32[2x64] = 0 -> A[i][j]
 #   seeds: 4
+
+
+# Each thread arrives at an mbarrier of the other block, which waits for these arrivals.
+# sim: arrivals_at_the_other_block
+#   A: float32[2x64] = i * 64 + j
+#   B: float32[2x64] = 0 -> A[i][j]
+#   seeds: 4
+@T.prim_func
+def arrivals_at_the_other_block(A: T.Buffer((2, 64), "float32"), B: T.Buffer((2, 64), "float32")):
+    T.device_entry()
+    bx = T.cta_id([2])
+    rank = T.cta_id_in_cluster([2])
+    tx = T.thread_id([64])
+    bar = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(bar.ptr_to([0]), 64)
+        T.ptx.fence.mbarrier_init()
+    T.cuda.cluster_sync()
+    B[rank, tx] = A[rank, tx]
+    T.ptx.mbarrier.arrive(bar.ptr_to([0]), space="shared::cluster", remote=1 - rank)
+    T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)
+
+# Nobody waits, but a barrier of the cluster stands before the end.
+# variant: arrivals_before_a_barrier of arrivals_at_the_other_block
+#   replace: "    T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)" -> "    T.cuda.cluster_sync()"
+#   seeds: 4
+
+# Neither: the block that an arrival is for may have ended.
+# variant: arrivals_at_the_end of arrivals_at_the_other_block
+#   without: "    T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 0)"
+#   fault: rank
+#   seeds: 4
+
+# The last slot of a ring that nobody fills again.
+# variant: arrivals_for_nobody of arrivals_at_the_other_block
+#   replace: "T.alloc_shared((1,)" -> "T.alloc_shared((2,)"
+#   replace: "init(bar.ptr_to([0]), 64)" -> "init(bar.ptr_to([0]), 64)\n        T.ptx.mbarrier.init(bar.ptr_to([1]), 1)"
+#   replace: "    T.ptx.mbarrier.try_wait" -> "    if tx == 0:\n        T.ptx.mbarrier.arrive(bar.ptr_to([1]), space='shared::cluster', remote=1 - rank)\n    T.ptx.mbarrier.try_wait"
+#   fault: of this block, which may have ended by then
+#   seeds: 8

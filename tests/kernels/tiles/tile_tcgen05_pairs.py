@@ -60,6 +60,20 @@ def whole(A: T.Buffer((256, 32), "bfloat16"), B: T.Buffer((64, 32), "bfloat16"),
     end(tmem_pool)
 
 
+# The blocks of a pair free their columns together: what the other block reads in its own comes before.
+# variant: freed_by_blocks of whole
+#   replace: "    end(tmem_pool)" -> "    T.ptx.tcgen05.fence.before_thread_sync()\n    T.cuda.cta_sync()\n    tmem_pool.dealloc()"
+#   fault: of the tensor memory of the pair's other block
+#   seeds: 6
+
+# An mbarrier in each block, at which the threads of the other block arrive, is as good as a barrier of the cluster.
+# variant: freed_behind_arrivals of whole
+#   replace: 'bar = pool.alloc((1,)' -> 'bar = pool.alloc((2,)'
+#   replace: "    begin(warp, bar)" -> "    if warp == 0:\n        if T.ptx.elect_sync():\n            T.ptx.mbarrier.init(bar.ptr_to([1]), 128)\n    begin(warp, bar)"
+#   replace: "    end(tmem_pool)" -> "    T.ptx.tcgen05.fence.before_thread_sync()\n    T.ptx.mbarrier.arrive(bar.ptr_to([1]), sem='release', scope='cluster', space='shared::cluster', remote=1 - rank)\n    T.ptx.mbarrier.try_wait(bar.ptr_to([1]), 0)\n    T.cuda.cta_sync()\n    T.ptx.tcgen05.fence.after_thread_sync()\n    tmem_pool.dealloc()"
+#   seeds: 6
+
+
 # 64 rows in each block, with the right half of the columns in the upper lanes; A from tensor memory, copied to both halves of the lanes.
 # sim: folded
 #   A: bfloat16[128x32] = 2 * (j == i % 32) + (j == (i * 5 + 17) % 32)

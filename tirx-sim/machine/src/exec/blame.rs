@@ -6,8 +6,9 @@ use super::order::coarse::Finding;
 use super::order::{Conflict, Mark, Scope};
 use super::place::pointed;
 use super::run::Machine;
+use super::tcgen05::is_dealloc;
 use super::{Trap, thread_of};
-use crate::bytecode::{Access, Inst, Region, SharedArray, TensorInst, TensorMemoryInst, UNNAMED_POINTER};
+use crate::bytecode::{Access, Inst, Region, SharedArray, UNNAMED_POINTER};
 use crate::fault::FaultKind;
 use crate::findings::Excusable;
 
@@ -204,7 +205,7 @@ impl Machine<'_, '_> {
     /// The same for a place with this name.
     pub(super) fn conflicting(&self, name: &str, lane: u32, conflict: Conflict, verb: &str) -> Box<Trap> {
         let other = conflict.mark();
-        let past = match self.frees(other.pc()) {
+        let past = match is_dealloc(self.ctx.code, other.pc()) {
             true => "freed",
             false => past(conflict),
         };
@@ -281,18 +282,6 @@ impl Machine<'_, '_> {
                 | Inst::LoadS { access, .. }
                 | Inst::LoadRow { access, .. },
             ) => code.accesses[*access as usize].poll,
-            _ => false,
-        }
-    }
-
-    /// Whether an instruction frees tensor memory, which counts as a write of it.
-    fn frees(&self, pc: usize) -> bool {
-        let code = self.ctx.code;
-        match code.insts.get(pc) {
-            Some(Inst::Tensor { id }) => matches!(
-                code.tensor[*id as usize],
-                TensorInst::Memory(TensorMemoryInst::Dealloc { .. })
-            ),
             _ => false,
         }
     }

@@ -2,7 +2,8 @@
 
 use super::block::Block;
 use super::cells::Cells;
-use super::order::Place;
+use super::engine::barrier::barrier_name;
+use super::order::{Mark, Place};
 use super::wgmma;
 use super::{Context, Trap, fault};
 use crate::fault::{Fault, FaultKind};
@@ -24,6 +25,7 @@ impl Block {
             let trap = Trap::new(FaultKind::Asynchronous, 0, message);
             return Err(fault(ctx, &self.shared, 0, pc, *trap));
         }
+        self.check_far_arrivals(ctx)?;
         if !self.shared.shared_out && !self.shared.operations {
             return Ok(());
         }
@@ -56,6 +58,36 @@ impl Block {
             excused.map_err(|trap| fault(ctx, &self.shared, by.0, by.1, *trap))?;
         }
         Ok(())
+    }
+
+    /// An arrival of another block's thread at an mbarrier of this block: a thread of the block has seen its phase complete, or a
+    /// barrier of the cluster stands behind it.
+    fn check_far_arrivals(&self, ctx: &Context<'_>) -> Result<(), Fault> {
+        if !self.shared.order.check {
+            return Ok(());
+        }
+        let barriers = self.shared.engine.barriers.iter();
+        let mut unseen = barriers.flat_map(|(byte, barrier)| {
+            let of = move |(phase, mark): &(u64, Mark)| (*phase >= barrier.seen).then_some((*byte, *mark));
+            barrier.far.iter().filter_map(of)
+        });
+        let Some(first) = unseen.next() else {
+            return Ok(());
+        };
+        let mut known = self.shared.order.everything();
+        self.shared.cluster_met.iter().for_each(|met| known.join(met));
+        let behind =
+            |(_, mark): &(u32, Mark)| known.all.unknown(*mark) != 0 && known.over.unknown(*mark) != 0;
+        let Some((byte, mark)) = std::iter::once(first).chain(unseen).find(behind) else {
+            return Ok(());
+        };
+        let message = format!(
+            "a thread of another block of the cluster arrives at {} of this block, which may have ended by then: no thread of this \
+             block waits for the phase, and no cluster barrier stands between",
+            barrier_name(ctx, byte)
+        );
+        let trap = Trap::new(FaultKind::Race, 0, message);
+        Err(fault(ctx, &self.shared, 0, mark.pc(), *trap))
     }
 
     /// The four warps of a warpgroup issue a wgmma together.

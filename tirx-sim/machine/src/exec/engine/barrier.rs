@@ -223,6 +223,7 @@ impl Machine<'_, '_> {
         let cluster = inst.cluster;
         let scope = if cluster { Scope::Cluster } else { Scope::Cta };
         let at = self.at_mbarrier(rank, byte);
+        let mark = self.shared.order.mark(self.id, pc, Kind::Cluster).of(mask);
         let mut fenced: Vec<(Scope, Known)> = Vec::new();
         let released: Option<Known> = arrives.then(|| match inst.relaxed {
             // A relaxed arrival is a strong write of the mbarrier: a fence before it, or an arrival of its thread that releases, makes
@@ -245,6 +246,9 @@ impl Machine<'_, '_> {
         });
         let state = self.with_barrier(lane, rank, byte, |barrier| {
             let state = barrier.state();
+            if arrives && rank.is_some() {
+                barrier.arrives_from_far(mark);
+            }
             for (scope, known) in &fenced {
                 match rank {
                     None => barrier.tell(known, false),
@@ -338,6 +342,9 @@ impl Machine<'_, '_> {
                     Some(state) => b.has_completed(state)?,
                     None => b.is_complete(parity),
                 };
+                if complete {
+                    b.seen = b.phase;
+                }
                 Ok((complete, b.complete.clone()))
             })?;
             self.shared.changes = changes;
@@ -425,7 +432,7 @@ impl Machine<'_, '_> {
 }
 
 /// The name of an mbarrier in messages.
-pub(super) fn barrier_name(ctx: &Context<'_>, byte: u32) -> String {
+pub(in crate::exec) fn barrier_name(ctx: &Context<'_>, byte: u32) -> String {
     let holds = ctx
         .code
         .shared

@@ -46,6 +46,10 @@ pub(crate) struct Mbarrier {
     pub(crate) published: Mark,
     /// The copies whose bytes count in the current phase: their instructions and how many bytes.
     counted: Vec<(usize, u64)>,
+    /// Phases that a thread of the block has seen complete.
+    pub(crate) seen: u64,
+    /// Arrivals of threads of other blocks, with their phases: of those that nobody has seen complete.
+    pub(crate) far: Vec<(u64, Mark)>,
     /// How many operations the block had issued when a fence made the initialization visible to other proxies: to later ones.
     fenced: Option<u64>,
 }
@@ -62,8 +66,17 @@ impl Mbarrier {
             init,
             published,
             counted: Vec::new(),
+            seen: 0,
+            far: Vec::new(),
             fenced: None,
         }
+    }
+
+    /// A thread of another block arrives.
+    pub(crate) fn arrives_from_far(&mut self, mark: Mark) {
+        let seen = self.seen;
+        self.far.retain(|(phase, _)| *phase >= seen);
+        self.far.push((self.phase, mark));
     }
 
     /// A fence that comes after so many operations of the block makes the initialization visible to other proxies.

@@ -19,7 +19,7 @@
 //! | `remote` | NVSHMEM with one processing element |
 //! | `cancel` | cluster launch control |
 
-mod barrier;
+pub(super) mod barrier;
 mod cancel;
 pub(super) mod copy;
 mod instruction;

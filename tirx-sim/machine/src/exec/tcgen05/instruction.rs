@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::in_flight::{CopyWork, Product, ShiftWork};
 use super::{Bank, Change, Loading, Stored, Storing, TOGETHER, Touch, misuse, moved};
 use crate::alu::{FULL, LANES};
-use crate::bytecode::{MmaInst, Operand, R, TensorMemoryInst};
+use crate::bytecode::{Code, Inst, MmaInst, Operand, R, TensorInst, TensorMemoryInst};
 use crate::exec::access::Check;
 use crate::exec::engine::{Class, Completion, Issue, Work};
-use crate::exec::order::{Kind, Order};
+use crate::exec::order::{Kind, Order, Place};
 use crate::exec::run::Machine;
 use crate::exec::{Shared, Trap};
 use crate::fault::FaultKind;
@@ -61,7 +61,11 @@ impl Machine<'_, '_> {
                 let written = order.release(self.id, 1);
                 order.acquire(self.id, FULL, &written);
             }
-            TensorMemoryInst::Dealloc { address, columns, .. } => {
+            TensorMemoryInst::Dealloc {
+                address,
+                columns,
+                group,
+            } => {
                 self.whole_warp(mask)?;
                 let address = self.warp.v32[*address as usize][0];
                 let columns = self.warp.v32[*columns as usize][0];
@@ -69,6 +73,10 @@ impl Machine<'_, '_> {
                     (0..columns.min(COLUMNS)).map(move |c| moved(address, lane, c as usize))
                 });
                 let cells = Bank::representatives(all);
+                if *group == 2 && self.shared.order.check {
+                    self.pair_is_done(pc, &cells)?;
+                    self.shared.bank.keep_before_free(&cells);
+                }
                 let lingers = self.ctx.findings.after.contains(Excusable::FreedColumns);
                 match lingers {
                     false => self.touch(pc, &cells, Touch::Free)?,
@@ -377,6 +385,43 @@ impl Machine<'_, '_> {
         Err(trap)
     }
 
+    /// The blocks of a pair free their columns together ("one warp from each of the peer CTAs must collectively perform" it, PTX ISA,
+    /// tcgen05.dealloc): what the other block does in its columns comes before that.
+    fn pair_is_done(&mut self, pc: usize, cells: &[Cell]) -> Check {
+        let rank = self.peers.rank() as u32 ^ 1;
+        let mark = self.shared.order.mark(self.id, pc, Kind::Plain).of(FULL);
+        let Some(block) = self.peers.get(rank) else {
+            return Ok(());
+        };
+        let bank = &mut block.shared.bank;
+        let mut found = None;
+        for cell in cells {
+            let mut place = bank.place(*cell).clone();
+            let is_free = |place: &Place| {
+                let write = place.last_write();
+                !write.is_never() && !write.is_operation() && is_dealloc(self.ctx.code, write.pc())
+            };
+            if is_free(&place) {
+                match bank.before_free.get(Bank::index(*cell)) {
+                    Some(before) if !is_free(before) => place = before.clone(),
+                    _ => continue,
+                }
+            }
+            if let Err(conflict) = place.write_together(&self.shared.order, mark, false) {
+                found = Some((*cell, conflict));
+                break;
+            }
+        }
+        let Some((cell, conflict)) = found else {
+            return Ok(());
+        };
+        let name = format!(
+            "lane {}, column {} of the tensor memory of the pair's other block",
+            cell.lane, cell.column
+        );
+        Err(self.conflicting(&name, 0, conflict, "frees"))
+    }
+
     /// Columns that linger when they are freed are in no order with those who use them, but some may use them still.
     fn freed_in_use(&mut self, pc: usize, cells: &[Cell]) -> Check {
         let before = self.shared.bank.places.clone();
@@ -446,6 +491,17 @@ impl Machine<'_, '_> {
             factors: inst.factors.map(|[a, b]| [word(a), word(b)]),
             metadata: inst.metadata.map(word),
         })
+    }
+}
+
+/// Whether an instruction frees columns, which counts as a write of them.
+pub(in crate::exec) fn is_dealloc(code: &Code, pc: usize) -> bool {
+    match code.insts.get(pc) {
+        Some(Inst::Tensor { id }) => matches!(
+            code.tensor[*id as usize],
+            TensorInst::Memory(TensorMemoryInst::Dealloc { .. })
+        ),
+        _ => false,
     }
 }
 

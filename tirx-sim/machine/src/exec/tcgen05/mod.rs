@@ -14,6 +14,8 @@
 mod in_flight;
 mod instruction;
 
+pub(super) use instruction::is_dealloc;
+
 use super::Trap;
 use super::order::{Conflict, Mark, Place};
 use crate::fault::FaultKind;
@@ -21,6 +23,9 @@ use crate::tensor::tmem::{COLUMNS, Cell, TensorMemory};
 
 /// Lanes of tensor memory that share a history.
 const TOGETHER: u32 = 16;
+
+/// Histories of a block's tensor memory.
+const PLACES: usize = (128 / TOGETHER * COLUMNS) as usize;
 
 /// The tensor memory of a block, with the histories of its cells.
 #[derive(Default)]
@@ -31,6 +36,8 @@ pub(super) struct Bank {
     group: Option<(usize, usize)>,
     /// Stores that their warps have not waited for.
     storing: Vec<Storing>,
+    /// The histories as they were before columns were freed, for the other block of a pair.
+    before_free: Vec<Place>,
 }
 
 /// A store that its warp has not waited for, as other warps see it.
@@ -90,6 +97,7 @@ enum Change {
 impl Bank {
     pub(super) fn reset(&mut self) {
         self.storing.clear();
+        self.before_free.clear();
         self.memory.reset();
         self.places.clear();
         self.group = None;
@@ -100,12 +108,26 @@ impl Bank {
         self.memory.leaked().next().map(|b| (b.columns, b.made_at))
     }
 
+    /// The number of a cell's history.
+    fn index(cell: Cell) -> usize {
+        ((cell.lane / TOGETHER * COLUMNS + cell.column) as usize).min(PLACES - 1)
+    }
+
     fn place(&mut self, cell: Cell) -> &mut Place {
         if self.places.is_empty() {
-            self.places = vec![Place::EMPTY; (128 / TOGETHER * COLUMNS) as usize];
+            self.places = vec![Place::EMPTY; PLACES];
         }
-        let last = self.places.len() - 1;
-        &mut self.places[((cell.lane / TOGETHER * COLUMNS + cell.column) as usize).min(last)]
+        &mut self.places[Bank::index(cell)]
+    }
+
+    /// Keeps the histories of columns that are about to be freed.
+    fn keep_before_free(&mut self, cells: &[Cell]) {
+        if self.before_free.is_empty() {
+            self.before_free = vec![Place::EMPTY; PLACES];
+        }
+        for cell in cells {
+            self.before_free[Bank::index(*cell)] = self.place(*cell).clone();
+        }
     }
 
     /// One cell for each history that covers some of the cells.
