@@ -238,9 +238,7 @@ impl Machine<'_, '_> {
             }
             false => {
                 let known = self.shared.order.release(self.id, mask);
-                for lane in lanes(mask) {
-                    self.shared.order.has_released(self.id, lane, at, scope, &known);
-                }
+                self.shared.order.has_released(self.id, mask, at, scope, &known);
                 known
             }
         });

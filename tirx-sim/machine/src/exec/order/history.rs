@@ -405,7 +405,7 @@ impl Place {
             true => {
                 let known = order.release(warp, 1 << lane);
                 if !access.polled {
-                    order.has_released(warp, lane, at, access.scope, &known);
+                    order.has_released(warp, 1 << lane, at, access.scope, &known);
                 }
                 vec![(access.scope, known)]
             }

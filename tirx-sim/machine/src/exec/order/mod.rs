@@ -218,7 +218,7 @@ struct Time {
     /// What each lane knows, where lanes differ.
     lanes: Option<Box<[Known]>>,
     fences: Option<Box<[Fences; LANES]>>,
-    patterns: Option<Box<[Patterns; LANES]>>,
+    patterns: Option<Box<Patterns>>,
     /// For each warp of the block a segment up to which, exclusive, all lanes know it.
     floor: [u32; WARPS],
 }

@@ -8,11 +8,10 @@
 //! Fences, which are about every place, are in [`super::fences`].
 
 use super::{Known, Order};
-use crate::alu::LANES;
 use crate::bytecode::Scope;
 
-/// Places of each kind that a lane's patterns are known of: those that it has used last.
-const MOST: usize = 16;
+/// Most first halves that a warp's patterns are known of: the latest.
+const MOST: usize = 128;
 
 /// A place or an mbarrier, which does not move during a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,46 +22,50 @@ pub(crate) enum At {
     Mbarrier(u32, u32),
 }
 
-/// The first half of a pattern.
+/// The first half of a pattern, of some lanes.
 #[derive(Clone, Debug)]
 struct Half {
     at: At,
     scope: Scope,
+    lanes: u32,
     known: Known,
 }
 
-/// The first halves of a lane's patterns, the oldest first.
+/// The first halves of a warp's patterns, the oldest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Patterns {
     released: Vec<Half>,
     read: Vec<Half>,
 }
 
-fn note(halves: &mut Vec<Half>, at: At, scope: Scope, known: &Known, joins: bool) {
-    let before = halves
-        .iter()
-        .position(|half| half.at == at && half.scope == scope);
-    let mut known = known.clone();
-    if let Some(before) = before {
-        let old = halves.remove(before);
-        if joins {
-            known.join(&old.known);
-        }
-    } else if halves.len() >= MOST {
+fn push(halves: &mut Vec<Half>, half: Half) {
+    if halves.len() >= MOST {
         halves.remove(0);
     }
-    halves.push(Half { at, scope, known });
+    halves.push(half);
 }
 
 impl Order {
-    fn patterns(&mut self, warp: usize, lane: u32) -> &mut Patterns {
-        let patterns = self.warps[warp].patterns.get_or_insert_default();
-        &mut patterns[lane as usize % LANES]
-    }
-
-    /// A lane has released at a place.
-    pub(crate) fn has_released(&mut self, warp: usize, lane: u32, at: At, scope: Scope, known: &Known) {
-        note(&mut self.patterns(warp, lane).released, at, scope, known, false);
+    /// Lanes have released at a place.
+    pub(crate) fn has_released(&mut self, warp: usize, lanes: u32, at: At, scope: Scope, known: &Known) {
+        let released = &mut self.warps[warp].patterns.get_or_insert_default().released;
+        for half in released
+            .iter_mut()
+            .filter(|half| half.at == at && half.scope == scope)
+        {
+            half.lanes &= !lanes;
+        }
+        released.retain(|half| half.lanes != 0);
+        let known = known.clone();
+        push(
+            released,
+            Half {
+                at,
+                scope,
+                lanes,
+                known,
+            },
+        );
     }
 
     /// What a lane's strong write at a place releases since the lane has released there before.
@@ -76,27 +79,41 @@ impl Order {
         let Some(patterns) = &self.warps[warp].patterns else {
             return Vec::new();
         };
-        let here = patterns[lane as usize % LANES].released.iter();
-        here.filter(|half| half.at == at)
+        let here = patterns.released.iter();
+        here.filter(|half| half.at == at && half.lanes >> lane & 1 != 0)
             .map(|half| (half.scope.min(scope), half.known.clone()))
             .collect()
     }
 
     /// A lane's relaxed read has seen what was released as far away as within a scope.
     pub(super) fn has_read(&mut self, warp: usize, lane: u32, at: At, scope: Scope, known: &Known) {
-        note(&mut self.patterns(warp, lane).read, at, scope, known, true);
+        let read = &mut self.warps[warp].patterns.get_or_insert_default().read;
+        let lanes = 1 << lane;
+        let same = |half: &&mut Half| (half.at, half.scope, half.lanes) == (at, scope, lanes);
+        match read.iter_mut().find(same) {
+            Some(half) => half.known.join(known),
+            None => {
+                let known = known.clone();
+                push(
+                    read,
+                    Half {
+                        at,
+                        scope,
+                        lanes,
+                        known,
+                    },
+                );
+            }
+        }
     }
 
     /// A lane acquires at a place within a scope: also what its relaxed reads have seen there.
     pub(super) fn acquire_read(&mut self, warp: usize, lane: u32, at: At, scope: Scope) {
-        if self.warps[warp].patterns.is_none() {
+        let Some(patterns) = &mut self.warps[warp].patterns else {
             return;
-        }
-        let read = &mut self.patterns(warp, lane).read;
-        let (here, rest): (Vec<Half>, Vec<Half>) = std::mem::take(read)
-            .into_iter()
-            .partition(|half| half.at == at && half.scope <= scope);
-        *read = rest;
+        };
+        let seen = |half: &mut Half| half.at == at && half.lanes >> lane & 1 != 0 && half.scope <= scope;
+        let here: Vec<Half> = patterns.read.extract_if(.., seen).collect();
         for half in here {
             self.acquire(warp, 1 << lane, &half.known);
         }
