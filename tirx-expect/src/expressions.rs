@@ -123,22 +123,31 @@ fn evaluate(
 ) -> Result<Vec<Run>, String> {
     let mut program = format!("{text}\n\n");
     let mut calls = Vec::new();
+    let mut values = Vec::new();
     for (number, run) in described.iter().enumerate() {
         for (at, (_, value)) in run.values.iter().enumerate() {
             program += &format!("__value_{number}_{at} = ({value}){MADE_OF}{}\n", run.line);
+            values.push(format!("__value_{number}_{at}"));
         }
         program += &function(number, run).map_err(|e| format!("sim: {}: {e}", run.kernel))?;
         calls.push(format!("__run_{number}()"));
     }
-    program += &format!("{RESULT} = \"\\n\".join([{}])\n", calls.join(", "));
+    // One constant, for each constant that is asked for evaluates the file.
+    let (calls, values) = (calls.join(", "), values.join(", "));
+    program += &format!("{RESULT} = [\"\\n\".join([{calls}]), [{values}]]\n");
     let mut sources = SourceMap::new();
     let file =
         KernelFile::load(&mut sources, name, &program, imports).map_err(|e| told(&e, &sources, text))?;
-    let mut runs = match file.constant(RESULT).map_err(|e| told(&e, &sources, text))? {
-        Some(ConstValue::Str(text)) => runs::read(&text)?,
-        other => return Err(format!("the runs are no text: {other:?}")),
+    let result = file.constant(RESULT).map_err(|e| told(&e, &sources, text))?;
+    let (mut runs, values) = match result {
+        Some(ConstValue::List(parts)) => match <[ConstValue; 2]>::try_from(parts) {
+            Ok([ConstValue::Str(text), ConstValue::List(values)]) => (runs::read(&text)?, values),
+            other => return Err(format!("the runs are no text: {other:?}")),
+        },
+        _ => return Err(not_constant(&file, described)),
     };
-    for (number, (run, described)) in runs.iter_mut().zip(described).enumerate() {
+    let mut values = values.into_iter();
+    for (run, described) in runs.iter_mut().zip(described) {
         run.line = described.line;
         let lines = described
             .lines
@@ -147,14 +156,23 @@ fn evaluate(
             .filter(|(_, line)| !is_end(line));
         run.lines = lines.map(|(at, _)| described.line + 1 + at).collect();
         run.archs = described.archs.iter().map(ToString::to_string).collect();
-        for (at, (name, value)) in described.values.iter().enumerate() {
-            let constant = format!("__value_{number}_{at}");
-            let constant = file.constant(&constant).map_err(|e| told(&e, &sources, text))?;
-            let constant = constant.ok_or(format!("sim: {}: `{value}` is no constant", run.kernel))?;
-            run.values.insert((*name).to_string(), constant);
+        for ((name, _), value) in described.values.iter().zip(&mut values) {
+            run.values.insert((*name).to_string(), value);
         }
     }
     Ok(runs)
+}
+
+/// The first compile-time value that is no constant.
+fn not_constant(file: &KernelFile, described: &[Described<'_>]) -> String {
+    for (number, run) in described.iter().enumerate() {
+        for (at, (_, value)) in run.values.iter().enumerate() {
+            if !matches!(file.constant(&format!("__value_{number}_{at}")), Ok(Some(_))) {
+                return format!("sim: {}: `{value}` is no constant", run.kernel);
+            }
+        }
+    }
+    "the runs are no text".to_string()
 }
 
 /// The report of an error: one in a generated line is shown at the line of the file that it is made of.

@@ -255,7 +255,7 @@ pub fn erf(x: f64) -> f64 {
         let fraction = (1..=60)
             .rev()
             .fold(magnitude, |f, k| magnitude + k as f64 / 2.0 / f);
-        1.0 - (-magnitude * magnitude).exp() * std::f64::consts::FRAC_2_SQRT_PI / 2.0 / fraction
+        1.0 - libm::exp(-magnitude * magnitude) * std::f64::consts::FRAC_2_SQRT_PI / 2.0 / fraction
     };
     value.copysign(x)
 }

@@ -221,12 +221,12 @@ impl Machine<'_> {
                     Op::Round | Op::Nearbyint => x.round_ties_even(),
                     Op::Fabs => x.abs(),
                     Op::Sqrt => x.sqrt(),
-                    Op::Exp => x.exp(),
-                    Op::Exp2 => x.exp2(),
-                    Op::Log => x.ln(),
-                    Op::Log2 => x.log2(),
-                    Op::Log10 => x.log10(),
-                    _ => x.powf(y),
+                    Op::Exp => libm::exp(x),
+                    Op::Exp2 => libm::exp2(x),
+                    Op::Log => libm::log(x),
+                    Op::Log2 => libm::log2(x),
+                    Op::Log10 => libm::log10(x),
+                    _ => libm::pow(x, y),
                 };
                 Value::Float(round(expr.dtype, result))
             }

@@ -15,6 +15,15 @@ impl Interpreter {
     pub fn subscript(&mut self, value: &Value, index: &Value, span: Span) -> Result<Value> {
         match value {
             Value::Tuple(items) => self.sequence_item(items, index, span, Value::tuple),
+            // One element is taken without a copy of the list: an element of a matrix would take a copy of its row.
+            Value::List(items) if !matches!(index, Value::Slice(_)) => {
+                let length = items.borrow().len();
+                let at = self.position(index, length, span)?;
+                let found = items.borrow().get(at).cloned();
+                // An `__index__` may have shortened the list.
+                let gone = || format!("index {at} is out of range: the list is shorter now");
+                found.map_or_else(|| self.raise("IndexError", span, gone()), Ok)
+            }
             Value::List(items) => {
                 let items = items.borrow().clone();
                 self.sequence_item(&items, index, span, Value::list)
