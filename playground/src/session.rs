@@ -16,7 +16,7 @@ use tirx_services::texts::{self, Cuda, Pass};
 use tirx_services::tiles::{Explained, explained};
 
 /// A file and how it is compiled.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Source {
     /// The file's name in messages.
@@ -53,7 +53,7 @@ impl Imports for Source {
 }
 
 /// How runs are made.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Runs {
     /// The first schedule.

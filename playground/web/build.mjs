@@ -13,7 +13,7 @@ const [moduleFolder, site] = process.argv.slice(2).map((path) => resolve(path));
 export const glue = (folder) => ({
   name: "glue",
   setup(build) {
-    build.onResolve({ filter: /^module\// }, ({ path }) => ({ path: join(folder, path.slice("module/".length) + ".js") }));
+    build.onResolve({ filter: /^module\// }, ({ path }) => ({ path: resolve(folder, path.slice("module/".length) + ".js") }));
     build.onResolve({ filter: /signals\.js$/ }, () => ({ path: join(here, "src/signals.ts") }));
   },
 });

@@ -15,6 +15,8 @@ fn main() -> ExitCode {
         .input_path(module)
         .out_name("tirx")
         .typescript(true)
+        .remove_name_section(true)
+        .remove_producers_section(true)
         .web(true);
     match made.and_then(|bindgen| bindgen.generate(folder)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -51,7 +51,7 @@ pub(crate) fn build(root: &Path, args: &[String]) -> Result<()> {
         .current_dir(&folders.web);
     run(&mut bundle)?;
     match test {
-        true => tests(&folders),
+        true => tests(root, &folders),
         false => {
             println!("built {}", folders.site.display());
             Ok(())
@@ -114,18 +114,26 @@ fn node_modules(web: &Path) -> Result<()> {
 }
 
 /// The runs of the filetests natively and under node, then the page in Chromium.
-fn tests(folders: &Folders) -> Result<()> {
-    let npm = |script: &str| {
+fn tests(root: &Path, folders: &Folders) -> Result<()> {
+    let node = |script: &str| {
         let mut node = Command::new("node");
-        node.arg(script)
-            .arg(&folders.module)
-            .arg(&folders.site)
-            .current_dir(&folders.web);
+        node.arg(script).arg(&folders.module).arg(&folders.site);
+        node.current_dir(&folders.web);
         node
     };
-    run(&mut npm("test/same.mjs"))?;
+    let native = root.join("target/playground-native.jsonl");
+    run(cargo([
+        "run",
+        "--quiet",
+        "--package",
+        "tirx-tests",
+        "--example",
+        "playground",
+    ])
+    .arg(&native))?;
+    run(node("test/same.mjs").arg(&native))?;
     chromium()?;
-    run(&mut npm("test/page.mjs"))
+    run(&mut node("test/page.mjs"))
 }
 
 /// Installs Chromium if there is none.

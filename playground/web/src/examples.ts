@@ -29,9 +29,9 @@ function withRun(file: string, run: string): string {
 
 const gemmRun = `
 # sim: gemm_tiles(M=256, N=256, K=256)
-#   A: bfloat16[256x256] = 2 * (j == i) + (j == (i * 5 + 17) % 256)
-#   B: bfloat16[256x256] = (i * 2 + j) % 5 - 2
-#   C: bfloat16[256x256] = 0 -> 2 * B[j][i] + B[j][(i * 5 + 17) % 256]
+#   A: bfloat16[256x256] = 2 * (j == i * 5 % 256)
+#   B: bfloat16[256x256] = (i + j) % 7
+#   C: bfloat16[256x256] = 0 -> 2 * B[j][i * 5 % 256]
 `;
 
 const attentionRun = `

@@ -1,7 +1,7 @@
 // The page: the kernel's editor, the views of it, and the questions to the compiler.
 
 import type { Checked, Report, Runs, Said, Source } from "module/tirx";
-import { byId, element } from "./dom";
+import { byId, element, prose } from "./dom";
 import { annotate, editor, offsetsOf, type Mark } from "./editor";
 import { Engine, Stopped } from "./engine";
 import { examples } from "./examples";
@@ -53,6 +53,7 @@ let checking = 0;
 function changed(): void {
   version += 1;
   reported = [];
+  byId("pane").classList.toggle("stale", !pane.live);
   clearTimeout(checking);
   checking = setTimeout(() => void check(), 120) as unknown as number;
 }
@@ -93,7 +94,7 @@ function show(): void {
   const buttons: (HTMLElement | null)[] = [];
   const marks: Mark[] = checked.diagnostics.map((diagnostic) => {
     const repair = repairs.get(JSON.stringify(diagnostic.range) + diagnostic.message);
-    buttons.push(repair ? element("button", { class: "repair", onclick: repair.apply }, repair.title) : null);
+    buttons.push(repair ? element("button", { class: "repair", onclick: repair.apply }, prose(repair.title)) : null);
     return {
       ...offsetsOf(view.state.doc, diagnostic.range),
       severity: severities[diagnostic.severity ?? 1] ?? "error",
@@ -206,6 +207,7 @@ async function open(next: Pane): Promise<void> {
     (tab as HTMLElement).tabIndex = own ? 0 : -1;
   }
   const place = byId("pane");
+  place.classList.remove("stale");
   place.setAttribute("aria-labelledby", `tab-${next.id}`);
   if (place.dataset.pane !== next.id) {
     place.replaceChildren(element("p", { class: "empty" }, "…"));

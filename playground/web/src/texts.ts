@@ -32,6 +32,10 @@ export const cuda: Pane = {
       },
     });
     shown = { view, lines };
+    // Declarations and helpers stand before the kernel.
+    const first = lines.findIndex((origin) => origin > 0);
+    if (first > 12) link(view, [first + 1], true);
+    link(view, []);
   },
   line(line) {
     if (!shown) return;

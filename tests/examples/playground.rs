@@ -1,0 +1,67 @@
+//! `playground FILE`: the runs of all filetests with `# sim:` lines, natively, for the playground's tests: a line of JSON for each
+//! filetest, with the question and the answer. `playground/web/test/same.mjs` asks the WebAssembly module the same.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use rayon::prelude::*;
+use serde_json::json;
+use tirx_playground::Session;
+use tirx_playground::session::{Runs, Source};
+use tirx_tests::Case;
+use tirx_tests::files::filetests;
+
+/// The file's question and answer; `None` for one without `# sim:` lines.
+fn line(path: &std::path::Path) -> Result<Option<String>, String> {
+    let case = Case::read(path)?;
+    if !case.text.contains("# sim:") {
+        return Ok(None);
+    }
+    let source = Source {
+        name: format!("{}.py", case.name()),
+        text: case.text.clone(),
+        arch: case.arch.clone(),
+        files: beside(path)?,
+        ..Source::default()
+    };
+    let runs = Runs {
+        elements: 8,
+        ..Runs::default()
+    };
+    let report = Session::new().simulate(&source, &runs);
+    Ok(Some(format!(
+        "{}\n",
+        json!({ "source": source, "runs": runs, "report": report })
+    )))
+}
+
+/// The files that a filetest may import: those whose names begin with `_`.
+fn beside(path: &std::path::Path) -> Result<BTreeMap<String, String>, String> {
+    let mut files = BTreeMap::new();
+    let folder = path.parent().unwrap_or(path);
+    for entry in std::fs::read_dir(folder)
+        .map_err(|error| error.to_string())?
+        .flatten()
+    {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with('_') && name.ends_with(".py") {
+            let text = std::fs::read_to_string(entry.path()).map_err(|error| error.to_string())?;
+            files.insert(name, text);
+        }
+    }
+    Ok(files)
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let out = std::env::args().nth(1).ok_or("usage: playground FILE")?;
+    let lines: Vec<String> = filetests()?
+        .par_iter()
+        .filter_map(|path| line(path).transpose())
+        .collect::<Result<_, String>>()?;
+    let mut file = std::fs::File::create(&out)?;
+    for line in &lines {
+        file.write_all(line.as_bytes())?;
+    }
+    println!("{} filetests run natively", lines.len());
+    Ok(())
+}
