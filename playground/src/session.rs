@@ -440,3 +440,161 @@ fn pictures(module: &IRModule, file: &str) -> Vec<LayoutPicture> {
     }
     pictures
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REVERSE: &str = include_str!("../web/examples/reverse.py");
+    const TILES: &str = include_str!("../web/examples/tiles.py");
+    const TYPO: &str = include_str!("../web/examples/typo.py");
+
+    fn source(text: &str) -> Source {
+        Source {
+            name: "kernel.py".into(),
+            text: text.into(),
+            arch: "sm_90a".into(),
+            ..Source::default()
+        }
+    }
+
+    /// The kernel's line that contains a text, from 1.
+    fn line_of(text: &str, part: &str) -> u32 {
+        text.lines().position(|line| line.contains(part)).unwrap() as u32 + 1
+    }
+
+    #[test]
+    fn a_kernel_is_built_with_the_values_of_its_run_and_a_help_is_an_edit() {
+        let mut session = Session::new();
+        let checked = session.check(&source(TYPO));
+        assert_eq!(checked.kernels.len(), 1);
+        assert_eq!(checked.kernels[0].missing, [""; 0]);
+        let [repair] = checked.repairs.as_slice() else {
+            panic!("{checked:?}")
+        };
+        assert_eq!(repair.edit.new_text, "tx");
+        let repaired = TYPO.replace("A[tz]", "A[tx]");
+        let checked = session.check(&source(&repaired));
+        assert!(checked.messages.is_empty() && checked.repairs.is_empty());
+        let at = lsp::Position::new(line_of(TYPO, "B[tx]") - 1, 4);
+        let hover = serde_json::to_string(&session.hover(at)).unwrap();
+        assert!(hover.contains("B = T.decl_buffer((128,))"), "{hover}");
+    }
+
+    #[test]
+    fn lines_of_cuda_text_have_their_lines_of_the_kernel() {
+        let cuda = Session::new().cuda(&source(REVERSE)).value.unwrap();
+        let at = cuda.text.lines().position(|line| line.contains("63 -")).unwrap();
+        assert_eq!(cuda.lines[at], line_of(REVERSE, "S[63"));
+        assert_eq!(cuda.kernels, ["reverse_kernel"]);
+    }
+
+    #[test]
+    fn passes_begin_with_the_kernel_as_written_and_leave_out_what_they_do_not_change() {
+        let all = Session::new().passes(&source(REVERSE)).value.unwrap();
+        assert_eq!(all[0].name, "parse");
+        assert!(all.iter().skip(1).map(|pass| &*pass.name).eq(super::passes()));
+        assert!(all.iter().any(|pass| pass.text.is_none()));
+        let last = all.iter().rev().find_map(|pass| pass.text.as_ref()).unwrap();
+        assert!(last.contains("reverse_kernel"), "{last}");
+    }
+
+    #[test]
+    fn tiles_and_layouts_are_explained() {
+        let session = Session::new();
+        let calls = session.explain(&source(TILES)).value.unwrap();
+        assert_eq!(calls.len(), 4);
+        assert!(
+            calls
+                .iter()
+                .all(|call| call.variants.iter().any(|v| v.outcome == "chosen"))
+        );
+        let pictures = session.layouts(&source(TILES)).value.unwrap();
+        assert_eq!(pictures[0].label, "S: float32[32, 64]");
+        assert_eq!(pictures[0].conflicts, Some([1, 32]));
+        let drawn = session.layout("S[(8, 32):(1, 8)]", &[], 4).value.unwrap();
+        assert_eq!(drawn.conflicts, Some([8, 1]));
+        assert!(session.layout("S[(8, 32)", &[], 4).value.is_none());
+    }
+
+    #[test]
+    fn a_race_is_data_and_every_order_is_run() {
+        let session = Session::new();
+        let report = session.simulate(&source(REVERSE), &Runs::default());
+        let fault = report.runs[0].fault.as_ref().unwrap();
+        assert!(fault.text.starts_with("data race"), "{fault:?}");
+        assert_eq!(fault.line, Some(line_of(REVERSE, "S[63")));
+        assert!(
+            fault
+                .children
+                .iter()
+                .any(|note| note.line == Some(line_of(REVERSE, "S[tx] =")))
+        );
+        let barrier = REVERSE.replace("    B[tx] =", "    T.cuda.cta_sync()\n    B[tx] =");
+        let runs = Runs {
+            all_orders: Some(100),
+            counters: true,
+            timeline: Some(0),
+            ..Runs::default()
+        };
+        let report = session.simulate(&source(&barrier), &runs);
+        assert!(report.runs[0].passed, "{report:?}");
+        assert_eq!(report.runs[0].orders.as_ref().unwrap().cut, None);
+        let report = session.simulate(
+            &source(&barrier),
+            &Runs {
+                all_orders: None,
+                ..runs
+            },
+        );
+        let run = &report.runs[0];
+        assert_eq!(run.counters.last().unwrap().barriers, 2);
+        assert!(run.timeline.iter().any(|event| event.name == "block barrier"));
+    }
+
+    /// `types.ts` is written by hand: each key of an answer stands there.
+    #[test]
+    fn types_have_the_keys_of_answers() {
+        fn keys(value: &serde_json::Value, all: &mut Vec<String>) {
+            match value {
+                serde_json::Value::Object(map) => {
+                    for (key, value) in map {
+                        all.push(key.clone());
+                        keys(value, all);
+                    }
+                }
+                serde_json::Value::Array(items) => items.iter().for_each(|item| keys(item, all)),
+                _ => {}
+            }
+        }
+        let mut session = Session::new();
+        let runs = Runs {
+            counters: true,
+            timeline: Some(0),
+            ..Runs::default()
+        };
+        let answers = [
+            serde_json::to_value(session.check(&source(TYPO))),
+            serde_json::to_value(session.check(&source(TILES))),
+            serde_json::to_value(session.cuda(&source(TILES))),
+            serde_json::to_value(session.passes(&source(TILES))),
+            serde_json::to_value(session.explain(&source(TILES))),
+            serde_json::to_value(session.layouts(&source(TILES))),
+            serde_json::to_value(session.simulate(&source(TILES), &runs)),
+            serde_json::to_value(session.simulate(&source(REVERSE), &runs)),
+            serde_json::to_value(source(TILES)),
+            serde_json::to_value(&runs),
+        ];
+        let types = include_str!("types.ts");
+        let mut all = Vec::new();
+        answers
+            .iter()
+            .for_each(|answer| keys(answer.as_ref().unwrap(), &mut all));
+        let declared = |key: &str| types.contains(&format!("{key}:")) || types.contains(&format!("{key}?:"));
+        // Parts of the protocol that the page does not read.
+        let unread = ["paddingLeft"];
+        all.retain(|key| !declared(key) && !unread.contains(&key.as_str()));
+        all.dedup();
+        assert!(all.is_empty(), "{all:?}");
+    }
+}
