@@ -13,28 +13,40 @@ const TYPES: &str = include_str!("types.ts");
 
 #[wasm_bindgen]
 extern "C" {
+    /// A file and how it is compiled.
     #[wasm_bindgen(typescript_type = "Source")]
     pub type Source;
+    /// How runs are made.
     #[wasm_bindgen(typescript_type = "Runs")]
     pub type Runs;
+    /// The compiler's messages about a file.
     #[wasm_bindgen(typescript_type = "Checked")]
     pub type Checked;
+    /// What is known of a name.
     #[wasm_bindgen(typescript_type = "Hover | null")]
     pub type Hover;
+    /// Names that may stand at a position.
     #[wasm_bindgen(typescript_type = "CompletionItem[]")]
     pub type Completion;
+    /// The signature of a call.
     #[wasm_bindgen(typescript_type = "SignatureHelp | null")]
     pub type Signature;
+    /// CUDA text.
     #[wasm_bindgen(typescript_type = "Answer<Cuda>")]
     pub type Cuda;
+    /// IR after each pass.
     #[wasm_bindgen(typescript_type = "Answer<Pass[]>")]
     pub type Passes;
+    /// How tile primitives are lowered.
     #[wasm_bindgen(typescript_type = "Answer<Explained[]>")]
     pub type Explanation;
+    /// Pictures of layouts.
     #[wasm_bindgen(typescript_type = "Answer<LayoutPicture[]>")]
     pub type Layouts;
+    /// A picture of a layout.
     #[wasm_bindgen(typescript_type = "Answer<LayoutPicture>")]
     pub type Layout;
+    /// The runs of a file.
     #[wasm_bindgen(typescript_type = "Report")]
     pub type Report;
 }

@@ -181,15 +181,12 @@ impl Session {
         let analysis = editor::analyze(&source.name, &source.text, source, &wanted, Some(&source.arch));
         self.document.analyzed(analysis);
         let everywhere = lsp::Range::new(lsp::Position::new(0, 0), lsp::Position::new(u32::MAX, 0));
-        let kernels = match Loaded::new(&source.name, &source.text, source) {
-            Ok(loaded) => loaded
-                .file()
-                .entries()
-                .iter()
-                .map(|entry| kernel(&wanted, entry))
-                .collect(),
-            Err(_) => Vec::new(),
-        };
+        let entries = self.document.analysis.entries.iter();
+        let kernels = entries.map(|entry| Kernel {
+            name: entry.name.clone(),
+            missing: entry.missing.clone(),
+        });
+        let kernels = kernels.collect();
         Checked {
             diagnostics: editor::diagnostics(&self.document),
             repairs: editor::repairs(&self.document, everywhere),

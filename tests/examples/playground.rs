@@ -19,7 +19,7 @@ fn line(path: &std::path::Path) -> Result<Option<String>, String> {
     }
     let source = Source {
         name: format!("{}.py", case.name()),
-        text: case.text.clone(),
+        text: with_defines(&case.text),
         arch: case.arch.clone(),
         files: beside(path)?,
         ..Source::default()
@@ -29,10 +29,30 @@ fn line(path: &std::path::Path) -> Result<Option<String>, String> {
         ..Runs::default()
     };
     let report = Session::new().simulate(&source, &runs);
+    if let Some(failed) = report.runs.iter().find(|run| !run.passed) {
+        return Err(format!(
+            "{}: {} fails natively: {failed:?}",
+            source.name, failed.kernel
+        ));
+    }
     Ok(Some(format!(
         "{}\n",
         json!({ "source": source, "runs": runs, "report": report })
     )))
+}
+
+/// The text with the values of its `-D` lines in its `# sim:` lines: the playground knows these only.
+fn with_defines(text: &str) -> String {
+    let defines = text.lines().filter_map(|line| line.strip_prefix("# -D"));
+    let defines: Vec<&str> = defines.map(str::trim).collect();
+    if defines.is_empty() {
+        return text.to_string();
+    }
+    let line = |line: &str| match line.starts_with("# sim:") && !line.contains('(') {
+        true => format!("{line}({})\n", defines.join(", ")),
+        false => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
 }
 
 /// The files that a filetest may import: those whose names begin with `_`.

@@ -95,14 +95,18 @@ pub struct Selected {
 /// As of [`read`].
 pub fn selected(name: &str, text: &str, imports: &dyn Imports) -> Result<Vec<Selected>, String> {
     let mut described = describe(text)?;
-    let valued = described.iter().any(|run| !run.values.is_empty());
-    if !valued {
-        let selected = |run: &Described<'_>| Selected {
+    // Literals, which most values are, need no evaluation of the file.
+    let literals = |run: &Described<'_>| -> Option<Selected> {
+        let values = run.values.iter();
+        let values = values.map(|(name, value)| Some((name.to_string(), literal(value)?)));
+        Some(Selected {
             kernel: run.kernel.to_string(),
-            values: BTreeMap::new(),
+            values: values.collect::<Option<_>>()?,
             archs: run.archs.iter().map(ToString::to_string).collect(),
-        };
-        return Ok(described.iter().map(selected).collect());
+        })
+    };
+    if let Some(selected) = described.iter().map(literals).collect() {
+        return Ok(selected);
     }
     described.iter_mut().for_each(|run| run.lines.clear());
     let runs = evaluate(name, text, imports, &described)?.into_iter();
@@ -112,6 +116,22 @@ pub fn selected(name: &str, text: &str, imports: &dyn Imports) -> Result<Vec<Sel
         archs: run.archs,
     });
     Ok(selected.collect())
+}
+
+/// The value of a literal of Python: a decimal integer, a name of a constant, a text without escapes.
+fn literal(text: &str) -> Option<ConstValue> {
+    let quoted = || {
+        let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+        let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
+        (!inner.contains([quote, '\\'])).then(|| ConstValue::Str(inner.to_string()))
+    };
+    match text {
+        "True" => Some(ConstValue::Bool(true)),
+        "False" => Some(ConstValue::Bool(false)),
+        "None" => Some(ConstValue::None),
+        _ if text.bytes().all(|c| c.is_ascii_digit()) => text.parse().ok().map(ConstValue::Int),
+        _ => quoted(),
+    }
 }
 
 /// Evaluates runs in one program, the file with a function for each.
@@ -490,6 +510,22 @@ mod tests {
         (expected[0].line, expected[0].values) = (1, runs[0].values.clone());
         expected[0].lines = vec![2];
         assert_eq!(format!("{runs:?}"), format!("{expected:?}"));
+    }
+
+    #[test]
+    fn kernels_are_selected_with_their_values() {
+        let text =
+            "M = 3\n# sim: k(N=2, MODE=\"a,b\", FAST=True) on sm_100a\n#   A: int32[N] = 1 / 0\n# sim: l\n";
+        let all = selected("k.py", text, &NoImports).unwrap();
+        assert_eq!((all[0].kernel.as_str(), all[1].kernel.as_str()), ("k", "l"));
+        assert_eq!(all[0].archs, ["sm_100a"]);
+        assert_eq!(all[0].values["N"], ConstValue::Int(2));
+        assert_eq!(all[0].values["MODE"], ConstValue::Str("a,b".into()));
+        // A value that is computed from the file's names gives all values.
+        let computed = text.replace("N=2", "N=M * 2");
+        let computed = selected("k.py", &computed, &NoImports).unwrap();
+        assert_eq!(computed[0].values["N"], ConstValue::Int(6));
+        assert_eq!(computed[0].values["FAST"], all[0].values["FAST"]);
     }
 
     /// The steps of an evaluation are for each run.

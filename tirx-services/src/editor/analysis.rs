@@ -47,11 +47,22 @@ pub struct Shape {
     pub label: String,
 }
 
+/// An entry of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryNeeds {
+    /// Its name.
+    pub name: String,
+    /// Its compile-time parameters that have no value: it was not built if there are any.
+    pub missing: Vec<String>,
+}
+
 /// What is known of a file.
 #[derive(Debug, Default)]
 pub struct Analysis {
     /// Errors and warnings.
     pub messages: Vec<Message>,
+    /// The entries.
+    pub entries: Vec<EntryNeeds>,
     /// The names of its kernels.
     pub names: Vec<Known>,
     /// The variants of its tile primitives.
@@ -112,12 +123,16 @@ fn analyze_entry(
         .filter(|(name, _)| entry.specializable().any(|known| known == *name))
         .map(|(name, value)| (name.clone(), entry.value_of(name, value)))
         .collect();
+    let missing = entry.constexprs.iter();
+    let missing = missing.filter(|p| p.required && !values.contains_key(&p.name));
+    let missing: Vec<String> = missing.map(|p| p.name.clone()).collect();
     // Without values for its parameters there is nothing to build.
-    if entry
-        .constexprs
-        .iter()
-        .any(|p| p.required && !values.contains_key(&p.name))
-    {
+    let is_built = missing.is_empty();
+    analysis.entries.push(EntryNeeds {
+        name: entry.name.clone(),
+        missing,
+    });
+    if !is_built {
         return;
     }
     let named = wanted.map(|wanted| wanted.target.as_str()).or(target);

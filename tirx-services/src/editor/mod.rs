@@ -10,7 +10,7 @@ mod analysis;
 mod answers;
 pub mod text;
 
-pub use analysis::{Analysis, Choice, Known, Shape, Wanted, analyze};
+pub use analysis::{Analysis, Choice, EntryNeeds, Known, Shape, Wanted, analyze};
 pub use answers::{Repair, completion, diagnostics, hints, hover, repairs, signature};
 
 /// An open file.
