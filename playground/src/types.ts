@@ -116,6 +116,8 @@ export interface TimelineEvent { warp: number; engine: boolean; name: string; li
 export interface Counted {
   file: string | null;
   line: number | null;
+  /** The lines that call it, innermost first, if it is a line of an inline function. */
+  calls: number[];
   text: string;
   instructions: number;
   barriers: number;

@@ -137,10 +137,10 @@ export const counters: Pane = {
       const bad = (key === "bankConflicts" || key === "uncoalesced") && value > 0;
       return element("td", { class: bad ? "bad" : undefined, style: counted === all ? undefined : `--share: ${(share * 100).toFixed(1)}%` }, value ? value.toLocaleString("en") : "·");
     };
-    const row = (counted: Counted) => {
+    const row = (counted: Counted): HTMLElement => {
       const { line } = counted;
       const head = counted === all ? "all" : line === null ? "none" : element("button", { class: "line-link", onclick: () => revealLine(page.editor, line) }, String(line));
-      const made = element("tr", {}, element("th", { scope: "row" }, head), ...columns.map(([, key]) => cell(counted, key)), element("td", { class: "code" }, counted.text));
+      const made = element("tr", {}, element("th", { scope: "row" }, head), ...columns.map(([, key]) => cell(counted, key)), element("td", { class: "code" }, counted.text, counted.calls.length ? ` (called from ${counted.calls.map((call) => `line ${call}`).join(", ")})` : null));
       if (line) made.addEventListener("mouseenter", () => link(page.editor, [line], true));
       return made;
     };
