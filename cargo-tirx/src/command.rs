@@ -4,8 +4,8 @@ use crate::failure::Result;
 use crate::input::Input;
 use crate::output::Output;
 use crate::{
-    asm, bench, bundle, cache, check, doctor, explain, fix, layout, lsp, new, profile, sanitize, simulate,
-    stats, stubs, test, texts, toolchain,
+    asm, bench, bundle, cache, check, docs, doctor, explain, fix, layout, lsp, new, profile, sanitize,
+    simulate, stats, stubs, test, texts, toolchain,
 };
 
 macro_rules! commands {
@@ -37,6 +37,8 @@ commands! {
     Cuda(Input) => texts::cuda,
     /// Shows how each tile primitive at FILE:LINE is lowered, and why the other variants do not apply.
     Explain(Input) => explain::run,
+    /// Explains a name of the language: signature, meaning, GPUs, an example.
+    Docs(docs::Docs) => docs::run,
     /// Shows which element a layout puts where, as a table and a picture.
     Layout(layout::Show) => layout::run,
     /// Prints the host function: the checks and launches of a launcher, as IR.

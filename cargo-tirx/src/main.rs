@@ -18,6 +18,7 @@ mod cache;
 mod check;
 mod command;
 mod dependencies;
+mod docs;
 mod doctor;
 mod explain;
 mod failure;

@@ -8,7 +8,7 @@ mod links;
 #[path = "coverage/messages.rs"]
 mod messages;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use tirx_core::intrin::row::Form;
@@ -350,5 +350,93 @@ fn what_is_not_there_says_what_the_page_says() {
         };
         assert!(message.contains(&why), "{full}:\n{message}");
         assert!(message.contains("k.py:8:"), "{full}:\n{message}");
+    }
+}
+
+/// The lines of tested kernels, and for each name the shortest that uses it, as `tirx-services/src/examples.txt` has it.
+fn examples() -> (BTreeSet<String>, String) {
+    use tirx_services::reference::names;
+    let mut lines: Vec<(String, String)> = Vec::new();
+    for folder in ["kernels", "tests/kernels"] {
+        for path in kernel_files(&root().join(folder)).unwrap() {
+            let case = Case::read(&path).unwrap();
+            if !case.errors.is_empty() || case.tests.contains(&Test::Messages) || !is_test(&path) {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            for line in text.lines().map(str::trim) {
+                let is_code = !line.starts_with(['#', '"', '\''])
+                    && !line.starts_with("from ")
+                    && !line.starts_with("import ");
+                let is_whole =
+                    line.matches('(').count() == line.matches(')').count() && !line.ends_with(['\\', ',']);
+                if is_code && is_whole && (8..=110).contains(&line.len()) {
+                    lines.push((line.to_string(), text.clone()));
+                }
+            }
+        }
+    }
+    lines.sort_by_key(|(line, _)| (line.len(), line.clone()));
+    let found = |name: &str| {
+        let (class, member) = match name.split_once('.') {
+            Some((class, _)) if ["T", "Tx"].contains(&class) => ("", name.to_string()),
+            Some((class, member)) => (class, format!(".{member}")),
+            None => ("", name.to_string()),
+        };
+        // A pool, a barrier and a scheduler have methods of one name: the file makes one of this class.
+        let makes = |text: &str| class.is_empty() || class == "Buffer" || text.contains(&format!("{class}("));
+        let uses_it = |line: &str| {
+            line.match_indices(&member).any(|(at, _)| {
+                let before = line[..at].chars().next_back();
+                let after = line[at + member.len()..].chars().next();
+                let is_of_name =
+                    |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '.');
+                !after.is_some_and(|c| c.is_alphanumeric() || c == '_')
+                    && (member.starts_with('.') || !is_of_name(before))
+            })
+        };
+        lines
+            .iter()
+            .find(|(line, text)| uses_it(line) && makes(text))
+            .map(|(line, _)| line.clone())
+    };
+    let rows = names()
+        .into_iter()
+        .filter_map(|name| Some(format!("{name}\t{}\n", found(&name)?)));
+    let rows = rows.collect();
+    (lines.into_iter().map(|(line, _)| line).collect(), rows)
+}
+
+/// `cargo tirx docs` shows a line of a tested kernel for most names, and every name of the page has an entry.
+#[test]
+fn every_name_of_the_page_has_documentation_with_an_example() {
+    let path = root().join("tirx-services/src/examples.txt");
+    let (lines, new) = examples();
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&path, &new).unwrap();
+    }
+    // Any line of a kernel will do, so that a shorter one makes no difference.
+    let table = std::fs::read_to_string(&path).unwrap();
+    let table: BTreeMap<&str, &str> = table.lines().filter_map(|row| row.split_once('\t')).collect();
+    let advice = "run this test with UPDATE_EXPECT=1";
+    for (name, line) in &table {
+        assert!(
+            lines.contains(*line),
+            "no kernel has the example of {name}, `{line}`: {advice}"
+        );
+    }
+    for (name, _) in new.lines().filter_map(|row| row.split_once('\t')) {
+        assert!(table.contains_key(name), "{name} has no example: {advice}");
+    }
+    for (name, status) in rows() {
+        if !matches!(status, Status::Supported(_)) {
+            continue;
+        }
+        let first = name.split('`').nth(1).unwrap_or_default();
+        let entry = tirx_services::reference::entry(first).unwrap_or_else(|| panic!("{first} has no entry"));
+        assert!(
+            !entry.meaning.is_empty() && !entry.gpus.is_empty() && !entry.example.is_empty(),
+            "{entry:?}"
+        );
     }
 }

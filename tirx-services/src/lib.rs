@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`kernel`] | what does a text in memory become, and what is wrong with it? |
 //! | [`language`] | which names does the language have, with which signatures? |
+//! | [`reference`] | what does a name mean, which GPUs have it, and which line uses it? |
 //! | [`texts`] | which IR and which CUDA text does it become? |
 //! | [`tiles`] | how is each tile primitive lowered, and why so? |
 //! | [`layout`] | where does a layout put each element? |
@@ -21,6 +22,7 @@ pub mod editor;
 pub mod kernel;
 pub mod language;
 pub mod layout;
+pub mod reference;
 pub mod simulation;
 pub mod texts;
 pub mod tiles;

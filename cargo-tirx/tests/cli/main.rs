@@ -648,3 +648,44 @@ fn nvcc() -> Option<String> {
         _ => None,
     }
 }
+
+#[test]
+fn names_of_the_language_are_explained() {
+    let folder = Folder::new();
+    let one = folder.run(&["docs", "cta_sync"]);
+    assert_eq!(one.code, Some(0), "{}", one.err);
+    for part in [
+        "T.cuda.cta_sync()\n",
+        "Barrier of the block.",
+        "GPUs:     any\n",
+        "example:  T.cuda.cta_sync()",
+    ] {
+        assert!(one.out.contains(part), "{part}: {}", one.out);
+    }
+    let method = folder.run(&["docs", "Buffer.ptr_to"]);
+    assert!(
+        method.out.contains("Buffer.ptr_to(indices)\n") && method.out.contains(".ptr_to("),
+        "{}",
+        method.out
+    );
+    let class = folder.run(&["docs", "Pipeline"]);
+    assert!(
+        class
+            .out
+            .contains("import:   from tvm.backend.cuda.lang.pipeline import Pipeline\n"),
+        "{}",
+        class.out
+    );
+    fails(
+        &folder.run(&["docs", "cta_snyc"]),
+        1,
+        &[
+            "the language has no name `cta_snyc`",
+            "did you mean `T.cuda.cta_sync`?",
+        ],
+    );
+    let all = folder.run(&["docs"]);
+    assert!(all.out.lines().count() > 700 && all.out.contains("\nTMEMPool.alloc\n"));
+    let json = folder.run(&["docs", "T.exp", "--json"]);
+    assert!(json.out.contains("\"signature\": \"(x)\""), "{}", json.out);
+}

@@ -16,7 +16,7 @@ use crate::diagnostic::{Result, error};
 use crate::source::Span;
 
 /// Texts by module. Errors in them are reported at the call in the kernel file.
-const TEXTS: &[(&str, &str)] = &[
+pub(super) const TEXTS: &[(&str, &str)] = &[
     ("itertools", include_str!("library/itertools.py")),
     ("functools", include_str!("library/functools.py")),
     ("operator", include_str!("library/operator.py")),

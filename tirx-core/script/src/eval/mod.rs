@@ -58,6 +58,7 @@ mod kernel_stmt;
 mod kernel_tests;
 mod kernel_with;
 mod library;
+pub(crate) mod library_text;
 pub mod limits;
 mod lints;
 mod math;

@@ -164,6 +164,25 @@ const BUFFER_FIELDS: [&str; 14] = [
     "rearrange",
 ];
 
+/// What a buffer has: names with signatures, which are empty for fields.
+pub(super) fn documented() -> Vec<(String, String)> {
+    let methods = METHODS.iter().map(|method| {
+        let signature = method.signature();
+        let own = signature
+            .trim_start_matches('(')
+            .strip_prefix(SELF)
+            .unwrap_or_default();
+        (
+            method.name.to_string(),
+            format!("({}", own.trim_start_matches(", ")),
+        )
+    });
+    let fields = BUFFER_FIELDS
+        .iter()
+        .map(|field| (format!("Buffer.{field}"), String::new()));
+    methods.chain(fields).collect()
+}
+
 /// `buffer.name`.
 pub(super) fn buffer(buffer: &Buffer, name: &str, span: Span) -> Result<Value> {
     let numbers = |list: &[Expr]| Value::tuple(list.iter().map(layouts::number).collect());

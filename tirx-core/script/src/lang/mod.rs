@@ -40,6 +40,7 @@ mod linear;
 mod loops;
 mod math;
 mod meanings;
+mod members;
 mod methods;
 mod mnemonic;
 mod namespace;
@@ -87,6 +88,8 @@ pub fn attribute(path: &str, name: &str) -> Option<Value> {
 pub fn described(name: &str) -> Option<(String, String)> {
     namespace::described(name)
 }
+
+pub use members::{Member, members};
 
 /// The names that `path` has, for suggestions; empty for an unknown path.
 pub fn names(path: &str) -> Vec<String> {

@@ -32,6 +32,27 @@ const ALLOC_OPERAND: &[Param] = &[
     optional("align"),
 ];
 
+/// What a pool has: names with signatures, which are empty for fields.
+pub(super) fn documented() -> Vec<(String, String)> {
+    let signature = |params: &[Param]| {
+        let param = |param: &Param| format!("{}{}", param.name, if param.required { "" } else { "=…" });
+        let params: Vec<String> = params.iter().map(param).collect();
+        format!("({})", params.join(", "))
+    };
+    [
+        ("alloc", signature(ALLOC)),
+        ("alloc_tcgen05_mma_AB", signature(ALLOC_OPERAND)),
+        ("move_base_to", "(offset)".to_string()),
+        ("commit", "()".to_string()),
+        ("buf", String::new()),
+        ("ptr", String::new()),
+        ("offset", String::new()),
+        ("max_offset", String::new()),
+    ]
+    .map(|(name, signature)| (format!("SMEMPool.{name}"), signature))
+    .into()
+}
+
 pub(super) static FUNCTIONS: &[Function] = &[
     function("T.SMEMPool", POOL, new),
     // Names of the library, which take precedence over the namespace's own.
