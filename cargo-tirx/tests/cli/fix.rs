@@ -232,3 +232,47 @@ def sums(A: T.Buffer((32,), "uint32"), B: T.Buffer((32,), "uint32"), F: T.Buffer
         assert!(new.contains(part), "{part}: {new}");
     }
 }
+
+/// Parts of a mnemonic that the file computes: their values decide, wherever the kernels evaluate them.
+#[test]
+fn modifiers_that_have_names_are_those_that_the_kernels_evaluate() {
+    let folder = Folder::new();
+    let text = r#"from tvm.script import tirx as T
+
+BM, BN = 64, 128
+SHAPE = {"k": 16, "dtype": "float16"}
+
+
+@T.jit
+def product(C: T.Buffer((N,), "float32"), *, N: T.constexpr):
+    T.device_entry()
+    T.cta_id([1])
+    tx = T.thread_id([128])
+    acc = T.alloc_local((BN // 2,), "float32")
+    words = T.alloc_local((4,), "uint32")
+    T.ptx.wgmma.mma_async.ss(T.uint64(0), T.uint64(0), *[acc[i] for i in range(BN // 2)], M=BM, N=BN, K=SHAPE["k"],
+                             in_dtype=SHAPE["dtype"], out_dtype="float32", transA=False, transB=False, scaleA=1.0, scaleB=1.0,
+                             scaleD=True)
+    for n in (64, 128):
+        if n == BN:
+            T.ptx.bar.sync(1, N)
+    if N > 256:
+        T.ptx.wgmma.mma_async.ss(T.uint64(0), T.uint64(0), *[acc[i] for i in range(64)], M=64, N=N, K=16, in_dtype="float16",
+                                 out_dtype="float32", transA=False, transB=False, scaleA=1.0, scaleB=1.0, scaleD=True)
+    C[tx] = acc[0]
+"#;
+    fs::write(folder.path("old.py"), text).unwrap();
+    let one = folder.run(&["fix", "--tvm", "0.27", "--stdout", "-D", "N=128", "old.py"]);
+    let shape =
+        "T.ptx.wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16(*[acc[i] for i in range(BN // 2)],";
+    assert!(one.out.contains(shape), "{}{}", one.out, one.err);
+    // No kernel that is built has a shape for the second: it stays, and no shape is guessed.
+    assert_eq!(one.out.matches(".m64n").count(), 1, "{}", one.out);
+    let why = "the instruction depends on `N`, and no kernel that is built evaluates it";
+    assert_eq!(one.code, Some(1), "{}", one.err);
+    assert!(
+        one.err.contains(why) && one.err.contains("1 of 3 calls"),
+        "{}",
+        one.err
+    );
+}

@@ -56,6 +56,8 @@ pub(crate) trait Alternatives: Send + Sync {
     fn calls(&self, statement: TextRange) -> &[usize];
     /// The statement of a call as it is.
     fn original(&self, call: usize) -> Place;
+    /// What the statement of a call builds here.
+    fn meets(&self, call: usize, original: &Stmt);
     /// Looks for an alternative of a call that builds the same as the statement does here.
     fn decide(&self, call: usize, same: &mut dyn FnMut(Place) -> Built);
     /// Whether a name is that of a variable that an alternative introduces.
@@ -115,15 +117,16 @@ impl Interpreter {
         let Some(trying) = self.trying.take() else { return };
         let trials = trying.trials.clone();
         for call in trials.calls(stmt.range()).iter().copied() {
-            let mut said = |place: Place| {
+            let mut built = |place: Place| {
                 let file = trying.files[place.language as usize];
-                let built = self.built_on_trial(&*trials, file, body(&*trials, place))?;
-                Ok::<String, String>(trials.said(&built))
+                self.built_on_trial(&*trials, file, body(&*trials, place))
             };
             // A statement that is wrong is reported when it is evaluated.
-            if let Ok(original) = said(trials.original(call)) {
-                trials.decide(call, &mut |place| match said(place) {
-                    Ok(text) if text == original => Built::Same,
+            if let Ok(original) = built(trials.original(call)) {
+                trials.meets(call, &original);
+                let original = trials.said(&original);
+                trials.decide(call, &mut |place| match built(place) {
+                    Ok(stmt) if trials.said(&stmt) == original => Built::Same,
                     Ok(_) => Built::Other,
                     Err(why) => Built::Refused(why),
                 });

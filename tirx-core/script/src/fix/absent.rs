@@ -19,11 +19,11 @@ enum When {
 
 impl When {
     fn holds(self, given: &Given) -> bool {
-        let literal = |name: &str| value_of(given, name).map(|value| value.literal.clone());
+        let known = |name: &str| value_of(given, name).map(|value| value.known());
         match self {
             When::Always => true,
-            When::Set(name) => literal(name).is_some_and(|value| value != Some(Literal::Int(0))),
-            When::Is(name, text) => literal(name) == Some(Some(Literal::Text(text.into()))),
+            When::Set(name) => known(name).is_some_and(|value| value != Some(&Literal::Int(0))),
+            When::Is(name, text) => known(name) == Some(Some(&Literal::Text(text.into()))),
         }
     }
 }

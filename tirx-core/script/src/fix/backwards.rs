@@ -43,6 +43,8 @@ pub(super) struct Alternatives {
     pub(super) edits: Vec<Edit>,
     /// Why there is none.
     pub(super) reason: String,
+    /// An argument whose value decides between them and is not known.
+    pub(super) undecided: Option<String>,
 }
 
 /// The arguments of a row that a call gives, by name.
@@ -54,6 +56,7 @@ pub(super) fn alternatives(call: &OldCall, temporary: &str) -> Alternatives {
     let mut out = Alternatives {
         edits: Vec::new(),
         reason: "no mnemonic is known to be the same operation with these arguments".into(),
+        undecided: None,
     };
     let renamed = RENAMED
         .iter()
@@ -109,6 +112,7 @@ pub(super) fn alternatives(call: &OldCall, temporary: &str) -> Alternatives {
             let Some(line) = line.solved(row, &given) else {
                 continue;
             };
+            out.undecided = out.undecided.or_else(|| line.undecided().map(str::to_string));
             let is_given = |name: &str| given.iter().any(|(known, _)| *known == name);
             let stores = match row.result {
                 Some(result) => Some(result).filter(|_| !is_given("dst")),
@@ -173,7 +177,7 @@ fn mapped(call: &OldCall, op: Op, temporary: &str) -> Vec<Edit> {
         return Vec::new();
     };
     let is_number =
-        value_of(&given, "ptx_type").is_some_and(|ty| ty.literal == Some(Literal::Text("u32".into())));
+        value_of(&given, "ptx_type").is_some_and(|ty| ty.known() == Some(&Literal::Text("u32".into())));
     let (Some(pointer), Some(rank)) = (value_of(&given, "ptr"), value_of(&given, "rank")) else {
         return Vec::new();
     };
@@ -283,7 +287,7 @@ fn variants(given: Given, temporary: &str) -> Vec<Variant> {
     let mut given = with_two_lists(with_single_block(with_guard(with_policy(given))));
     // A predicate that holds.
     given.retain(|(name, values)| {
-        *name != "pred" || !matches!(&values[..], [one] if one.literal == Some(Literal::Int(1)))
+        *name != "pred" || !matches!(&values[..], [one] if one.known() == Some(&Literal::Int(1)))
     });
     let before = in_other_block(&mut given, temporary);
     let mut all = vec![given];
@@ -302,9 +306,9 @@ fn variants(given: Given, temporary: &str) -> Vec<Variant> {
 /// A copy under a condition by a predicated instruction, where 0.26 has a keyword for it.
 fn with_guard(mut given: Given) -> Given {
     let fills =
-        value_of(&given, "fill_mode").is_some_and(|fill| fill.literal != Some(Literal::Text(String::new())));
+        value_of(&given, "fill_mode").is_some_and(|fill| fill.known() != Some(&Literal::Text(String::new())));
     let condition =
-        value_of(&given, "predicate").filter(|condition| condition.literal != Some(Literal::Int(-1)));
+        value_of(&given, "predicate").filter(|condition| condition.known() != Some(&Literal::Int(-1)));
     if let Some(condition) = condition.filter(|_| !fills).cloned() {
         set(&mut given, "pred", condition);
         set(&mut given, "predicate", Argument::of_literal(Literal::Int(-1)));
@@ -314,8 +318,8 @@ fn with_guard(mut given: Given) -> Given {
 
 /// A copy for the blocks of a mask where the mask names one alone: 0.26 leaves the multicast out.
 fn with_single_block(mut given: Given) -> Given {
-    let number = |given: &Given, name: &str| match value_of(given, name)?.literal {
-        Some(Literal::Int(value)) => Some(value),
+    let number = |given: &Given, name: &str| match value_of(given, name)?.known() {
+        Some(Literal::Int(value)) => Some(*value),
         _ => None,
     };
     let is_one = number(&given, "cta_mask").is_some_and(|mask| mask.count_ones() == 1);
@@ -354,7 +358,7 @@ fn set(given: &mut Given, name: &'static str, value: Argument) {
 
 /// A cache policy by its number, where 0.26 takes a name.
 fn with_policy(mut given: Given) -> Given {
-    let hint = value_of(&given, "cache_hint").and_then(|hint| match &hint.literal {
+    let hint = value_of(&given, "cache_hint").and_then(|hint| match hint.known() {
         Some(Literal::Text(name)) => cache_policy(name),
         _ => None,
     });
@@ -418,7 +422,7 @@ fn bound(op: Op, call: &OldCall) -> Option<Given> {
         let at = op.row().args.iter().position(|arg| arg.name == name);
         at.map_or(name, |at| row.args[at].name)
     };
-    let is_zero = |value: &Argument| value.literal == Some(Literal::Int(0));
+    let is_zero = |value: &Argument| value.known() == Some(&Literal::Int(0));
     let gives = call
         .keywords
         .iter()
@@ -445,7 +449,7 @@ fn bound(op: Op, call: &OldCall) -> Option<Given> {
             })
         });
         match value {
-            Some(value) if value.literal == Some(Literal::None) => {}
+            Some(value) if value.known() == Some(&Literal::None) => {}
             Some(value) => {
                 let list = value.items.clone().unwrap_or_else(|| vec![value]);
                 given.push((renamed(param.name), list));

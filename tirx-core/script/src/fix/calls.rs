@@ -10,6 +10,22 @@ use super::edit::Edit;
 use crate::lang;
 use crate::release::ptx_path;
 
+impl OldCall {
+    /// Its arguments, those by position first.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Argument> {
+        self.positional
+            .iter()
+            .chain(self.keywords.iter().map(|(_, value)| value))
+    }
+
+    /// The same, to be changed.
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut Argument> {
+        self.positional
+            .iter_mut()
+            .chain(self.keywords.iter_mut().map(|(_, value)| value))
+    }
+}
+
 /// A call of a function of PTX.
 pub(super) struct OldCall {
     /// `T.ptx.ld`.
@@ -87,6 +103,8 @@ pub(super) struct Argument {
     pub(super) text: String,
     /// Its value, of a literal.
     pub(super) literal: Option<Literal>,
+    /// Its value wherever the kernels evaluate it, if that is one constant: 128 of `BN`.
+    pub(super) observed: Option<Literal>,
     /// The element that it is the address of: `A[i]` of `A.ptr_to([i])`.
     pub(super) element: Option<String>,
     /// The elements of a list.
@@ -110,6 +128,7 @@ impl Argument {
                 Literal::None => "None".into(),
             },
             literal: Some(literal),
+            observed: None,
             element: None,
             items: None,
         }
@@ -120,9 +139,20 @@ impl Argument {
         Argument {
             text: text.to_string(),
             literal: None,
+            observed: None,
             element: None,
             items: None,
         }
+    }
+
+    /// Its value, where that is known.
+    pub(super) fn known(&self) -> Option<&Literal> {
+        self.literal.as_ref().or(self.observed.as_ref())
+    }
+
+    /// Whether evaluating it once more changes nothing, so that its value can be observed: it has no calls.
+    pub(super) fn is_observable(&self) -> bool {
+        self.literal.is_none() && self.items.is_none() && !self.text.contains(['*', '(', '{', '\n'])
     }
 
     /// The element whose address this is, and those behind it: `A[i, j]`, `A[i, j + 1]`.
@@ -150,6 +180,7 @@ impl Argument {
         Argument {
             text: slice(e.range()),
             literal: literal(e),
+            observed: None,
             element: element(e, &slice),
             items: items.map(|items| items.iter().map(|item| Argument::new(item, text)).collect()),
         }

@@ -52,7 +52,7 @@ pub(super) fn query(call: &OldCall, op: Op, given: &Given, temporary: &str) -> V
     else {
         return Vec::new();
     };
-    let keyword = match value_of(given, "use_ld_acquire").map(|value| &value.literal) {
+    let keyword = match value_of(given, "use_ld_acquire").map(|value| value.known()) {
         Some(Some(Literal::Int(0))) => ", use_ld_acquire=False",
         _ => "",
     };

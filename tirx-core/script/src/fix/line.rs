@@ -11,6 +11,9 @@ use crate::intrin::mnemonic::syntax::RowCall;
 use crate::intrin::mnemonic::{Direction, Form, Instruction, JOINED, Lookup, Operand, lookup, types};
 use crate::ir::DType;
 
+/// What stands before the slot from which an argument is read as a flag or a number.
+const SLOTS: [&str; 2] = ["?", "#"];
+
 /// More alternatives than these are not tried.
 pub(super) const MOST: usize = 16;
 
@@ -21,6 +24,8 @@ pub(super) struct Line {
     tokens: Vec<Vec<String>>,
     /// Whether an argument of the row depends on the slot.
     named: Vec<bool>,
+    /// Arguments on which a slot depends and whose values are not known, as they are written.
+    unknown: Vec<(usize, String)>,
     operands: Given,
 }
 
@@ -32,6 +37,7 @@ impl Line {
             instruction,
             tokens: Vec::new(),
             named: vec![false; instruction.slots.len()],
+            unknown: Vec::new(),
             operands: Vec::new(),
         };
         for slot in &instruction.slots {
@@ -128,8 +134,34 @@ impl Line {
 
     /// One argument of the row, which comes from `from` and is `given`.
     fn argument(&mut self, from: &'static str, given: &[Argument]) -> Option<()> {
+        let before = self.tokens.clone();
+        self.read(from, given)?;
+        if let [one] = given
+            && one.known().is_none()
+            && self.operand(from).is_none()
+        {
+            // Such an argument keeps every token of its slot.
+            let slots = SLOTS
+                .iter()
+                .find_map(|start| from.strip_prefix(*start))
+                .unwrap_or(from);
+            let slots = slots.split(['.', '{', '&']).filter_map(|slot| self.slot(slot));
+            let open: Vec<usize> = slots.filter(|slot| before[*slot].len() > 1).collect();
+            self.unknown
+                .extend(open.into_iter().map(|slot| (slot, one.text.clone())));
+        }
+        Some(())
+    }
+
+    /// An argument without which it is not known which call of the line this is.
+    pub(super) fn undecided(&self) -> Option<&str> {
+        let open = |(slot, _): &&(usize, String)| self.tokens[*slot].len() > 1;
+        self.unknown.iter().find(open).map(|(_, text)| text.as_str())
+    }
+
+    fn read(&mut self, from: &'static str, given: &[Argument]) -> Option<()> {
         let literal = match given {
-            [one] => one.literal.as_ref(),
+            [one] => one.known(),
             _ => None,
         };
         let number = match literal {
@@ -372,8 +404,8 @@ fn is_identifier(text: &str) -> bool {
 const HALF: (&str, &str) = ("half", "immHalfSplitoff");
 
 fn distance_of_halves(given: &Given) -> Option<Argument> {
-    let number = |name: &str| match value_of(given, name)?.literal {
-        Some(Literal::Int(number)) => Some(number),
+    let number = |name: &str| match value_of(given, name)?.known() {
+        Some(Literal::Int(number)) => Some(*number),
         _ => None,
     };
     let is_packed = [number("pack"), number("unpack")].contains(&Some(1));
@@ -424,7 +456,7 @@ impl NewCall {
             .positional
             .iter()
             .chain(call.keywords.iter().map(|(_, value)| value));
-        let named = named.filter_map(|value| match &value.literal {
+        let named = named.filter_map(|value| match value.known() {
             Some(Literal::Text(text)) => Some(text.clone()),
             _ => None,
         });

@@ -119,7 +119,8 @@ pub fn to_v27(
             format!("{BOTH}{}", fixed.text)
         };
         let parsed = parse_file(FileId(0), &whole)?;
-        let all = parsed.walk(|module| calls::of(module, &whole));
+        let mut all = parsed.walk(|module| calls::of(module, &whole));
+        observe(&mut all, &whole, build)?;
         let open = all
             .iter()
             .filter(|call| !left.iter().any(|(at, _)| at + shift == call.call.start));
@@ -222,6 +223,42 @@ pub fn to_v27(
     Ok(fixed)
 }
 
+/// Looks at the values of arguments that are no literals: modifiers of a mnemonic are among them.
+fn observe(
+    calls: &mut [OldCall],
+    text: &str,
+    build: &mut dyn FnMut(&Attempt) -> Option<Vec<IRModule>>,
+) -> Result<(), Diagnostics> {
+    let size = |at: usize| TextSize::new(u32::try_from(at).unwrap_or(u32::MAX));
+    let values = calls.iter().flat_map(|call| {
+        let statement = call.around.as_ref().map(|around| around.range.clone());
+        let observable = call.all().filter(|argument| argument.is_observable());
+        observable.filter_map(move |argument| {
+            let statement = statement.clone()?;
+            let statement = TextRange::new(size(statement.start), size(statement.end));
+            Some((statement, argument.text.clone()))
+        })
+    });
+    let values: Vec<(TextRange, String)> = values.collect();
+    if values.is_empty() {
+        return Ok(());
+    }
+    let trials = Trials::observing(&values)?;
+    build(&Attempt {
+        text,
+        release: None,
+        trials: Some(trials.clone()),
+    });
+    let mut number = 0;
+    for call in calls.iter_mut().filter(|call| call.around.is_some()) {
+        for argument in call.all_mut().filter(|argument| argument.is_observable()) {
+            argument.observed = trials.constant(number);
+            number += 1;
+        }
+    }
+    Ok(())
+}
+
 /// Builds of one text; more than one is needed where a statement is evaluated several times and only a later evaluation refuses an
 /// alternative.
 const MOST_BUILDS: usize = 8;
@@ -278,6 +315,8 @@ struct TriedCall<'a> {
     call: &'a OldCall,
     edits: Vec<Edit>,
     reason: String,
+    /// An argument whose value decides and is not known.
+    undecided: Option<String>,
     text: &'a str,
     /// Its number among those that are tried.
     number: Option<usize>,
@@ -298,6 +337,7 @@ impl<'a> Tried<'a> {
                 call,
                 edits: found.edits,
                 reason: found.reason,
+                undecided: found.undecided,
                 text,
                 number: None,
             };
@@ -370,6 +410,7 @@ impl TriedCall<'_> {
             .map_or(trial::Verdict::NotReached, |number| trials.verdict(number));
         let chosen = match &verdict {
             trial::Verdict::Same(at) => self.edits.get(*at),
+            trial::Verdict::NotReached if self.undecided.is_some() => None,
             trial::Verdict::NotReached => self.edits.first(),
             trial::Verdict::Different(..) => None,
         };
@@ -383,8 +424,15 @@ impl TriedCall<'_> {
     /// Why none of the alternatives is right, by the one that comes closest: one that is valid, or the last one, whose operands are
     /// converted most.
     fn left(&self, verdict: trial::Verdict) -> String {
-        let trial::Verdict::Different(failed) = verdict else {
-            return self.reason.clone();
+        let failed = match (verdict, &self.undecided) {
+            (trial::Verdict::Different(failed), _) => failed,
+            (trial::Verdict::NotReached, Some(argument)) => {
+                return format!(
+                    "the instruction depends on `{argument}`, and no kernel that is built evaluates it: name one with --entry, \
+                     and its compile-time values with -D"
+                );
+            }
+            _ => return self.reason.clone(),
         };
         let is_new = |at: usize| {
             let same =

@@ -26,7 +26,7 @@ pub(super) fn tokens(script: &str, given: &Given) -> Vec<(&'static str, String)>
     if !is_tcgen05(script) {
         return Vec::new();
     }
-    let text = |name: &str| match value_of(given, name).map(|value| &value.literal) {
+    let text = |name: &str| match value_of(given, name).map(|value| value.known()) {
         Some(Some(Literal::Text(text))) => Some(text.as_str()),
         _ => None,
     };
@@ -75,7 +75,7 @@ pub(super) fn by_kind(op: Op, args: &[Expr]) -> Option<Vec<Expr>> {
 /// A copy of 0.26 that fills with zeros where a condition does not hold, in 0.27: the condition as it is, and compared with zero.
 pub(super) fn filled(op: Op, given: &Given) -> Vec<String> {
     let text = |name: &str| value_of(given, name).map(|value| value.text.as_str());
-    let literal = |name: &str| value_of(given, name).and_then(|value| value.literal.clone());
+    let literal = |name: &str| value_of(given, name).and_then(|value| value.known().cloned());
     let fills = op == Op::PtxCpAsync && literal("fill_mode") == Some(Literal::Text("zero".into()));
     let (true, Some(Literal::Int(size)), Some(condition)) = (fills, literal("cp_size"), text("predicate"))
     else {
@@ -101,7 +101,7 @@ pub(super) fn filled(op: Op, given: &Given) -> Vec<String> {
 /// A product whose weights stay in the tensor core, which 0.26 has as an argument and 0.27 as a mnemonic with a mask of columns.
 pub(super) fn stationary(op: Op, given: &Given) -> Vec<String> {
     let is_set = |name: &str| {
-        value_of(given, name).is_some_and(|value| !matches!(value.literal, Some(Literal::Int(0))))
+        value_of(given, name).is_some_and(|value| !matches!(value.known(), Some(Literal::Int(0))))
     };
     if op != Op::PtxTcgen05Mma || !is_set("weight_stationary") {
         return Vec::new();
@@ -114,7 +114,7 @@ pub(super) fn stationary(op: Op, given: &Given) -> Vec<String> {
     let [Some(d), Some(a), Some(b), Some(idesc)] = operands else {
         return Vec::new();
     };
-    let adds = match value_of(given, "enable_input_d").map(|value| (&value.literal, &value.text)) {
+    let adds = match value_of(given, "enable_input_d").map(|value| (value.literal.as_ref(), &value.text)) {
         None => vec!["True".into()],
         Some((Some(Literal::Int(number)), _)) => {
             vec![if *number == 0 { "False" } else { "True" }.to_string()]

@@ -16,8 +16,8 @@ fn count_of(vec: &str) -> Option<usize> {
 /// The arguments with each value of a store, where one address is given.
 pub(super) fn of_elements(given: &Given) -> Option<Given> {
     let source = value_of(given, "src")?;
-    let count = match value_of(given, "vec").and_then(|vec| vec.literal.clone()) {
-        Some(Literal::Text(vec)) => count_of(&vec).unwrap_or(1),
+    let count = match value_of(given, "vec").and_then(|vec| vec.known()) {
+        Some(Literal::Text(vec)) => count_of(vec).unwrap_or(1),
         _ => 1,
     };
     let values = source.consecutive(count)?;

@@ -12,13 +12,17 @@ use rustc_hash::FxHashMap;
 use tirx_python as ast;
 use tirx_python::TextRange;
 
+use super::calls::Literal;
 use super::{calls, normal};
 use crate::diagnostic::Diagnostics;
 use crate::eval::trial::{Alternatives, Built, LANGUAGES, Language, Place};
-use crate::ir::Stmt;
+use crate::ir::{Expr, ExprKind, Stmt, StmtKind};
 use crate::parse::{ParsedFile, parse_file};
 use crate::release::BOTH;
 use crate::source::FileId;
+
+/// The name that a value is given when it is looked at.
+const VALUE: &str = "observed_value";
 
 /// Statements, each as the body of a function of its own.
 struct Texts {
@@ -52,6 +56,41 @@ pub struct Trials {
     temporaries: BTreeSet<String>,
     /// Whether an alternative failed after another evaluation had passed it.
     undecided: AtomicBool,
+    /// Values that are looked at. Their numbers follow those of the calls.
+    observed: Vec<Observed>,
+}
+
+/// A value of a statement.
+struct Observed {
+    /// A statement that gives it to a name.
+    place: Place,
+    seen: Mutex<Seen>,
+}
+
+/// What a value was so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+enum Seen {
+    /// It was not evaluated.
+    #[default]
+    Nothing,
+    /// This constant, each time.
+    Constant(Literal),
+    /// Several constants, or a value of the kernel.
+    More,
+}
+
+/// The constant that a statement gives to a name.
+fn constant(stmt: &Stmt) -> Option<Literal> {
+    let of = |e: &Expr| match &e.kind {
+        ExprKind::Int(value) => Some(Literal::Int(*value)),
+        ExprKind::Str(text) => Some(Literal::Text(text.to_string())),
+        _ => None,
+    };
+    match &stmt.kind {
+        StmtKind::Seq(all) => all.iter().find_map(constant),
+        StmtKind::Bind(_, value) | StmtKind::Evaluate(value) => of(value),
+        _ => None,
+    }
 }
 
 /// A call that is to be tried: its statement and the texts of it.
@@ -129,7 +168,50 @@ impl Trials {
             statements,
             temporaries,
             undecided: AtomicBool::default(),
+            observed: Vec::new(),
         }))
+    }
+
+    /// Looks at values: the statement that each is a part of, and its text.
+    pub(super) fn observing(values: &[(TextRange, String)]) -> Result<Arc<Trials>, Diagnostics> {
+        let mut text = BOTH.to_string();
+        let mut statements: FxHashMap<TextRange, Vec<usize>> = FxHashMap::default();
+        let mut observed = Vec::new();
+        for (at, (statement, value)) in values.iter().enumerate() {
+            text.push_str(&in_function(&format!(" {VALUE}: T.let = ({value})")));
+            statements.entry(*statement).or_default().push(at);
+            let language = Language::Same;
+            observed.push(Observed {
+                place: Place { language, at },
+                seen: Mutex::default(),
+            });
+        }
+        let [none, nothing] = [BOTH, BOTH].map(|text| -> Result<Texts, Diagnostics> {
+            Ok(Texts {
+                parsed: parse_file(FileId(0), text)?,
+                text: text.to_string(),
+            })
+        });
+        let same = Texts {
+            parsed: parse_file(FileId(0), &text)?,
+            text,
+        };
+        Ok(Arc::new(Trials {
+            texts: [same, none?, nothing?],
+            calls: Vec::new(),
+            statements,
+            temporaries: BTreeSet::new(),
+            undecided: AtomicBool::default(),
+            observed,
+        }))
+    }
+
+    /// The constant that a value was in every evaluation.
+    pub(super) fn constant(&self, number: usize) -> Option<Literal> {
+        match &*locked(&self.observed[number].seen) {
+            Seen::Constant(value) => Some(value.clone()),
+            Seen::Nothing | Seen::More => None,
+        }
     }
 
     /// Whether the kernels must be built again: what passes now was not tried in every evaluation.
@@ -164,11 +246,29 @@ impl Alternatives for Trials {
     }
 
     fn original(&self, call: usize) -> Place {
-        self.calls[call].original
+        match self.calls.get(call) {
+            Some(call) => call.original,
+            None => self.observed[call - self.calls.len()].place,
+        }
+    }
+
+    fn meets(&self, call: usize, original: &Stmt) {
+        let Some(observed) = call
+            .checked_sub(self.calls.len())
+            .and_then(|at| self.observed.get(at))
+        else {
+            return;
+        };
+        let mut seen = locked(&observed.seen);
+        *seen = match (constant(original), &*seen) {
+            (Some(value), Seen::Nothing) => Seen::Constant(value),
+            (Some(value), Seen::Constant(before)) if value == *before => Seen::Constant(value),
+            _ => Seen::More,
+        };
     }
 
     fn decide(&self, call: usize, same: &mut dyn FnMut(Place) -> Built) {
-        let call = &self.calls[call];
+        let Some(call) = self.calls.get(call) else { return };
         call.reached.store(true, Ordering::Relaxed);
         let mut failed = locked(&call.failed);
         for (at, place) in call.alternatives.iter().enumerate() {

@@ -69,7 +69,7 @@ impl SameValue {
 pub(super) fn written(op: Op, given: &Given, target: &str) -> Option<String> {
     let same = SameValue::of(op)?;
     let is_set =
-        |flag: &str| value_of(given, flag).is_some_and(|value| value.literal != Some(Literal::Int(0)));
+        |flag: &str| value_of(given, flag).is_some_and(|value| value.known() != Some(&Literal::Int(0)));
     let mnemonic = same.mnemonic(is_set);
     let mut arguments = vec![target];
     for name in same.operands {
@@ -177,11 +177,11 @@ pub(super) fn in_pair(call: &OldCall, op: Op, given: &Given, temporary: &str) ->
         return Vec::new();
     };
     let mut mnemonic = family.to_string();
-    match value_of(given, "rounding").map(|value| &value.literal) {
+    match value_of(given, "rounding").map(|value| value.known()) {
         Some(Some(Literal::Text(rounding))) if !rounding.is_empty() => mnemonic.extend([".", rounding]),
         _ => {}
     }
-    if value_of(given, "ftz").is_some_and(|value| value.literal == Some(Literal::Int(1))) {
+    if value_of(given, "ftz").is_some_and(|value| value.known() == Some(&Literal::Int(1))) {
         mnemonic.push_str(".ftz");
     }
     let operands = ["a", "b", "c"].iter().filter_map(|name| value_of(given, name));
