@@ -38,8 +38,10 @@ pub fn has_data_type(dtype: DType) -> bool {
     data_type(dtype).is_some()
 }
 
-/// `CU_TENSOR_MAP_DATA_TYPE_TFLOAT32`, the only data type that may be given apart from the dtype.
-const TFLOAT32: i128 = 11;
+/// `CU_TENSOR_MAP_DATA_TYPE_TFLOAT32`.
+const TFLOAT32: u32 = 11;
+/// `CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B`: two float4 to a byte in shared memory too.
+const DENSE_FLOAT4: u32 = 13;
 /// `CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B`.
 const PACKED_FLOAT4: u32 = 14;
 
@@ -167,12 +169,24 @@ fn parse(args: &[Expr], span: Span) -> Result<Encode<'_>, Box<Diagnostic>> {
     let oob_fill = mode(3, "fill out of bounds", 1, "zeros, NaN")?;
     match modes.get(4).map(|forced| (constant(forced), forced.span)) {
         None | Some((Some(-1), _)) => {}
-        Some((Some(TFLOAT32), _)) if dtype == DType::FLOAT32 => data_type = TFLOAT32 as u32,
-        Some((_, at)) => {
-            return fail(
-                at,
-                format!("the data type that can be asked for is {TFLOAT32} (tfloat32), of a map of float32"),
-            );
+        Some((forced, at)) => {
+            let other = match (dtype, data_type) {
+                (DType::FLOAT32, _) => TFLOAT32,
+                (_, PACKED_FLOAT4) => DENSE_FLOAT4,
+                _ => data_type,
+            };
+            match forced.and_then(|number| u32::try_from(number).ok()) {
+                Some(number) if [data_type, other].contains(&number) => data_type = number,
+                _ => {
+                    return fail(
+                        at,
+                        format!(
+                            "a data type can be {TFLOAT32} (tfloat32) in a map of float32, and {DENSE_FLOAT4} (16U4_ALIGN8B) \
+                             or {PACKED_FLOAT4} (16U4_ALIGN16B) in a map of float4_e2m1fn"
+                        ),
+                    );
+                }
+            }
         }
     }
     if let Err((mode, message)) = modes_fit(rank, dtype, data_type, [interleave, swizzle, oob_fill]) {
@@ -291,6 +305,14 @@ impl Encode<'_> {
                 dim.clone(),
                 "from 1 to 2^32".into(),
             );
+            if self.data_type == DENSE_FLOAT4 && i == 0 {
+                rule(
+                    multiple_of(&dim, 2),
+                    format!("globalDim[{i}]"),
+                    dim.clone(),
+                    "a multiple of 2 float4 elements".into(),
+                );
+            }
             if packed && i == 0 {
                 rule(
                     multiple_of(&dim, 128),

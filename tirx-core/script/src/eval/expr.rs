@@ -443,7 +443,8 @@ impl Interpreter {
             if let (CmpOp::Eq | CmpOp::NotEq, Some(before)) = (*op, &result)
                 && is_bool(before)
                 && is_bool(&right_value)
-                && left.as_expr().is_some_and(|l| !l.dtype.is_bool())
+                && (left.as_expr().is_some_and(|l| !l.dtype.is_bool())
+                    || matches!(left, Value::Int(_) | Value::Float(_)))
             {
                 left = self.compare(*op, before, &right_value, pair)?;
                 result = Some(left.clone());

@@ -36,6 +36,24 @@ impl Interpreter {
     /// A name.
     pub(super) fn eval_name(&mut self, name: &ast::Name, span: Span) -> Result<Value> {
         match self.lookup(name, span)? {
+            // `n = TypeVar("n")`: a variable of the shapes of parameters.
+            Some(Value::Str(text))
+                if *text == *name.as_str()
+                    && (self.match_names.is_some() || self.match_vars.contains_key(name)) =>
+            {
+                let var = match self.match_vars.get(name) {
+                    Some(var) => var.clone(),
+                    None => {
+                        let dtypes = self.match_names.as_ref();
+                        let dtype = dtypes.and_then(|d| d.get(name).copied()).unwrap_or(DType::INT32);
+                        let var = Var::at(name.as_str(), dtype, span);
+                        self.known_vars.insert(var.clone());
+                        self.match_vars.insert(name.clone(), var.clone());
+                        var
+                    }
+                };
+                Ok(Value::Expr(crate::ir::Expr::var(&var).at(span)))
+            }
             Some(Value::Object(o))
                 if o.type_name() == "layout axis"
                     && self.mode == Mode::Kernel
@@ -105,6 +123,8 @@ impl Interpreter {
         }
         Ok(match name.as_str() {
             "T" | "I" | "Tx" => Some(Value::namespace(name)),
+            // A comment is the import in printed IR of 0.27.
+            "TypeVar" if self.is_printed() => super::modules::attribute("typing", name),
             host if super::modules::HOST_BUILTINS.contains(&host) => Some(super::modules::host_only(host)),
             // In the shape of a parameter every other name is a new variable.
             _ if self.match_names.is_some() => None,

@@ -3,19 +3,34 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::super::eval::{Interpreter, Param, Value, optional, required};
+use super::super::eval::{Interpreter, Param, Value, keyword, optional, required};
 use super::super::typing;
 use super::call::{Call, Function, function, variadic};
 use super::convert;
 use super::objects::TargetValue;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::Op;
-use crate::ir::abi::Target;
+use crate::ir::abi::{Target, tensor_map};
 use crate::ir::{AttrValue, DType, Expr, ExprKind};
 use crate::source::Span;
 
 const X: &[Param] = &[required("x")];
 const EXTERN: &[Param] = &[required("dtype"), required("func_name")];
+const ENCODE_TILED: &[Param] = &[
+    Param {
+        required: true,
+        ..keyword("descriptor_dtype")
+    },
+    Param {
+        required: true,
+        ..keyword("rank")
+    },
+    keyword("interleave"),
+    keyword("swizzle"),
+    keyword("l2_promotion"),
+    keyword("oob_fill"),
+    keyword("force_cu_dtype"),
+];
 const PACKED: &[Param] = &[required("func_name")];
 const LOWERED: &[Param] = &[
     required("func_name"),
@@ -89,6 +104,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     variadic("T.call_intrin", EXTERN, call_intrin),
     variadic("T.call_packed", PACKED, call_packed),
     variadic("T.tvm_call_packed", PACKED, call_packed),
+    variadic("T.tensormap_encode_tiled", ENCODE_TILED, tensormap_encode_tiled),
     function("T.call_packed_lowered", LOWERED, call_packed_lowered),
     function("T.tvm_call_packed_lowered", LOWERED, call_packed_lowered),
     function("T.tvm_struct_get", STRUCT_GET, struct_get),
@@ -261,6 +277,34 @@ fn call_intrin(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 fn call_packed(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let mut args = vec![Expr::string(call.text("func_name")?).at(call.span)];
     args.extend(call.rest_args()?);
+    Ok(Value::Expr(
+        Expr::call(Op::TvmCallPacked, DType::INT32, args).at(call.span),
+    ))
+}
+
+/// A tensor map as TVM 0.27 writes it. 0.26 calls the function of the host by its name.
+fn tensormap_encode_tiled(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    let operands = call.rest_args()?;
+    let [map, address, arrays @ ..] = &operands[..] else {
+        return call.fail(
+            "the operands are the tensor map, the address, extents, strides, box extents and element strides",
+        );
+    };
+    let mut args = vec![
+        Expr::string(tensor_map::ENCODE).at(call.span),
+        map.clone(),
+        Expr::string(call.dtype("descriptor_dtype")?.to_string()).at(call.span),
+        call.expr("rank")?,
+        address.clone(),
+    ];
+    args.extend(arrays.iter().cloned());
+    for name in ["interleave", "swizzle", "l2_promotion", "oob_fill"] {
+        args.push(Expr::int32(call.int_or(name, 0)? as i32).at(call.span));
+    }
+    let forced = call.int_or("force_cu_dtype", -1)?;
+    if forced != -1 {
+        args.push(Expr::int32(forced as i32).at(call.span));
+    }
     Ok(Value::Expr(
         Expr::call(Op::TvmCallPacked, DType::INT32, args).at(call.span),
     ))

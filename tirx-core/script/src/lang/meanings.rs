@@ -338,6 +338,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     ("truncdiv", "The quotient rounded to zero."),
     ("truncmod", "The remainder of the division rounded to zero."),
+    (
+        "tensormap_encode_tiled",
+        "Encodes a tensor map on the host: the map, the address, extents, strides in bytes, box extents, element strides.",
+    ),
     ("tvm_call_packed", "`T.call_packed`."),
     ("tvm_call_packed_lowered", "`T.call_packed_lowered`."),
     (
