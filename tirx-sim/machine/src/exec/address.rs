@@ -3,8 +3,9 @@
 //! Global addresses are below 2⁴⁸. Arithmetic on a tagged address stays in its array's 4 GiB, so an access that
 //! leaves the array is found, whatever lies next to it. Twice an address still fits in 64 bits: so elements of half a
 //! byte are addressed. An address in the shared memory of a block of the cluster holds its rank too; those of 32 bits
-//! (`ld.shared::cluster` and its like) are bytes from the start of a block's shared memory, with the rank and one in the
-//! upper byte where `mapa` has put it.
+//! (`ld.shared::cluster` and its like) are bytes from the start of a block's shared memory, with the block's rank in the
+//! upper byte. Those of a block's own shared memory have its own rank there, as on a GPU: clearing the lowest bit of the
+//! rank (CUTLASS, `Sm100MmaPeerBitMask`) gives the address in the first block of a pair.
 
 use crate::bytecode::SharedArray;
 
@@ -62,26 +63,33 @@ pub fn of_rank(address: u64, rank: u32) -> u64 {
     }
 }
 
-/// An address in 32 bits, as `cvta` gives it.
-pub fn to_raw(address: u64, arrays: &[SharedArray]) -> u32 {
+/// An address in 32 bits, as `cvta` gives it to a block of rank `own`.
+pub fn to_raw(address: u64, arrays: &[SharedArray], own: u32) -> u32 {
     let (rank, array, offset) = match decode(address) {
-        Target::Shared(array, offset) => (0, array, offset),
-        Target::Cluster(rank, array, offset) => (rank + 1, array, offset),
+        Target::Shared(array, offset) => (own, array, offset),
+        Target::Cluster(rank, array, offset) => (rank, array, offset),
         _ => return address as u32,
     };
     let start = arrays.get(array as usize).map_or(0, |a| a.offset);
     rank << 24 | start.wrapping_add(offset as u32) & 0x00ff_ffff
 }
 
-/// The address behind 32 bits: of the array that holds it, else beyond the last one.
-pub fn of_raw(raw: u32, arrays: &[SharedArray]) -> u64 {
-    let (rank, place) = (raw >> 24, raw & 0x00ff_ffff);
+/// The address behind 32 bits, to a block of rank `own`.
+pub fn of_raw(raw: u32, arrays: &[SharedArray], own: u32) -> u64 {
+    let address = of_byte(raw & 0x00ff_ffff, arrays);
+    match raw >> 24 {
+        rank if rank == own => address,
+        rank => of_rank(address, rank),
+    }
+}
+
+/// The address of a byte of the block's shared memory: in the array that holds it, else beyond the last one.
+pub fn of_byte(place: u32, arrays: &[SharedArray]) -> u64 {
     let holds = |a: &&SharedArray| place >= a.offset && place < a.offset + a.bytes.max(1);
     let array = arrays.iter().find(holds).or(arrays.last());
     let index = array.and_then(|a| arrays.iter().position(|b| std::ptr::eq(a, b)));
     let offset = place.wrapping_sub(array.map_or(0, |a| a.offset));
-    let address = shared(index.unwrap_or(0) as u16).wrapping_add(i64::from(offset as i32) as u64);
-    address | u64::from(rank) << 48
+    shared(index.unwrap_or(0) as u16).wrapping_add(i64::from(offset as i32) as u64)
 }
 
 #[cfg(test)]
@@ -119,10 +127,12 @@ mod tests {
             shared(1) + 31,
             of_rank(shared(1) + 4, 3),
         ] {
-            assert_eq!(of_raw(to_raw(address, &arrays), &arrays), address);
+            assert_eq!(of_raw(to_raw(address, &arrays, 1), &arrays, 1), address);
         }
-        assert_eq!(to_raw(of_rank(shared(1) + 4, 1), &arrays), 2 << 24 | 132);
-        let beyond = of_raw(to_raw(shared(1) + 4, &arrays) + 1000, &arrays);
+        assert_eq!(to_raw(of_rank(shared(1) + 4, 1), &arrays, 0), 1 << 24 | 132);
+        assert_eq!(to_raw(shared(1) + 4, &arrays, 1), 1 << 24 | 132);
+        assert_eq!(of_raw(132, &arrays, 1), of_rank(shared(1) + 4, 0));
+        let beyond = of_raw(to_raw(shared(1) + 4, &arrays, 0) + 1000, &arrays, 0);
         assert_eq!(decode(beyond), Target::Shared(1, 1004));
     }
 }

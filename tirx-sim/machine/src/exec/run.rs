@@ -263,13 +263,13 @@ impl Machine<'_, '_> {
                 Inst::Convert { from, to, d, a } => self.convert(from, to, d as usize, a as usize, mask),
                 Inst::Exact { id } => self.exact(id, mask),
                 Inst::SharedAddress { d, a } => {
-                    let arrays = &ctx.code.shared;
-                    let out = self.warp.v64[a as usize].map(|x| address::to_raw(x, arrays));
+                    let (arrays, own) = (&ctx.code.shared, self.peers.rank() as u32);
+                    let out = self.warp.v64[a as usize].map(|x| address::to_raw(x, arrays, own));
                     put(&mut self.warp.v32[d as usize], &out, mask);
                 }
                 Inst::SharedPointer { d, a } => {
-                    let arrays = &ctx.code.shared;
-                    let out = self.warp.v32[a as usize].map(|x| address::of_raw(x, arrays));
+                    let (arrays, own) = (&ctx.code.shared, self.peers.rank() as u32);
+                    let out = self.warp.v32[a as usize].map(|x| address::of_raw(x, arrays, own));
                     put(&mut self.warp.v64[d as usize], &out, mask);
                 }
                 Inst::Mapa { d, a, rank } => {
@@ -588,7 +588,6 @@ impl Machine<'_, '_> {
                         stop!(Stop::Paused(rounds));
                     }
                 }
-                Inst::SetRegisters { count, more } => check!(self.set_registers(pc, (count, more), mask)),
                 Inst::Fence { scope, sc } => {
                     if sc && self.ctx.misses_writes() {
                         self.shared.wait_for_turn(self.ctx);
