@@ -349,6 +349,37 @@ fn a_launch_goes_on_where_loads_of_tensor_memory_are_not_waited_for() {
 }
 
 #[test]
+fn allocations_of_tensor_memory_that_grow_are_a_warning() {
+    let folder = Folder::new();
+    let run = |first: u32, second: u32| {
+        let kernel = format!(
+            "@T.prim_func\ndef k(A: T.Buffer((32,), \"float32\")):\n    T.device_entry()\n    T.cta_id([1])\n    tx = T.thread_id([32])\n    \
+             slots = T.alloc_shared((2,), \"uint32\")\n    T.ptx.tcgen05.alloc(slots.ptr_to([0]), n_cols={first}, cta_group=1)\n    \
+             T.ptx.tcgen05.alloc(slots.ptr_to([1]), n_cols={second}, cta_group=1)\n    T.cuda.cta_sync()\n    \
+             T.ptx.tcgen05.dealloc(slots[0], n_cols={first}, cta_group=1)\n    \
+             T.ptx.tcgen05.dealloc(slots[1], n_cols={second}, cta_group=1)\n    A[tx] = 1.0\n"
+        );
+        fs::write(folder.path("columns.py"), kernel).unwrap();
+        folder.run(&["sim", "columns.py", "--arch", "sm_100a", "--out", "A=a.npy"])
+    };
+    let outcome = run(32, 64);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    let warning = "tcgen05.alloc of 64 columns after one of 32: the allocations of a block should not grow";
+    assert!(
+        outcome.err.contains("warning: ") && outcome.err.contains(warning),
+        "{}",
+        outcome.err
+    );
+    let outcome = run(64, 32);
+    assert_eq!(
+        (outcome.code, outcome.err.contains("warning")),
+        (Some(0), false),
+        "{}",
+        outcome.err
+    );
+}
+
+#[test]
 fn a_fault_of_the_simulator_is_json_too() {
     let folder = Folder::new();
     folder.array("a.npy", &[1.0; 8]);

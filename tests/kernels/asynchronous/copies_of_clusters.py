@@ -45,7 +45,7 @@ def multicast(A: T.Buffer((2, 64), "float32"), B: T.Buffer((2, 64), "float32")):
 # sim: multicast_ends_early
 #   A: float32[2x64] = i * 64 + j
 #   B: float32[2x64] = 0
-#   fault: which another asynchronous operation wrote, and nothing orders the two
+#   fault: arrives for phase 1 of an mbarrier, and no thread has seen that phase 0 is complete
 @T.prim_func
 def multicast_ends_early(A: T.Buffer((2, 64), "float32"), B: T.Buffer((2, 64), "float32")):
     T.device_entry()

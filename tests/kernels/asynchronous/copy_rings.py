@@ -49,7 +49,7 @@ def ring(A: T.Buffer((7, 32), "float32"), B: T.Buffer((32,), "float32")):
 # The parity changes as if there were three slots.
 # variant: ring_parity_of_three of ring
 #   replace: ", k // 2 % 2)" -> ", k // 3 % 2)"
-#   fault: no thread can run any more
+#   fault: arrives for phase 1 of an mbarrier, and no thread has seen that phase 0 is complete
 
 
 # The slot is given back before it is read.
@@ -93,7 +93,7 @@ def ring_empty_before_read(A: T.Buffer((7, 32), "float32"), B: T.Buffer((32,), "
 # The other slot is given back.
 # variant: ring_other_slot of ring
 #   replace: "empty.ptr_to([k % 2]))" -> "empty.ptr_to([(k + 1) % 2]))"
-#   fault: for parity 1 of the mbarrier `empty[1]`
+#   fault: (the mbarrier `empty[1]`)
 #   seeds: 16
 
 # One lane gives the slot back for all, without having met them.

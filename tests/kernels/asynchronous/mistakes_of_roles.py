@@ -85,7 +85,7 @@ def relay(A: T.Buffer((9, 64), "float32"), B: T.Buffer((9, 64), "float32")):
 # Half of the bytes are expected.
 # variant: relay_half_expected of relay
 #   replace: "full.ptr_to([k % 3]), 256)" -> "full.ptr_to([k % 3]), 128)"
-#   fault: 128 bytes more were copied than expected
+#   fault: it expects 128 bytes (expect_tx), and copies have brought 256
 
 # The copy back does not wait for the warp.
 # variant: relay_wrong_barrier of relay
@@ -95,7 +95,7 @@ def relay(A: T.Buffer((9, 64), "float32"), B: T.Buffer((9, 64), "float32")):
 # The warp does not wait for the copy.
 # variant: relay_unfilled of relay
 #   without: "T.ptx.mbarrier.try_wait(full.ptr_to([k % 3]), k // 3 % 2)"
-#   fault: an asynchronous operation writes whose completion this thread has not waited for: it completes at the mbarrier `full[2]`
+#   fault: an asynchronous operation writes whose completion this thread has not waited for: it completes at the mbarrier `full[0]`
 
 # The barriers are not visible to the copies.
 # variant: relay_unfenced_barriers of relay
@@ -110,7 +110,7 @@ def relay(A: T.Buffer((9, 64), "float32"), B: T.Buffer((9, 64), "float32")):
 # Each lane arrives twice.
 # variant: relay_two_arrivals of relay
 #   replace: "T.ptx.mbarrier.arrive(done.ptr_to([k % 3]))" -> "T.ptx.mbarrier.arrive(done.ptr_to([k % 3]))\n            T.ptx.mbarrier.arrive(done.ptr_to([k % 3]))"
-#   fault: the mbarrier `done[0]`, whose phase 2 (parity 0) waits for 32 of 32 arrivals
+#   fault: arrives for phase 1 of an mbarrier, and no thread has seen that phase 0 is complete
 
 # The parity of the empty slots begins with the wrong one.
 # variant: relay_wrong_first_parity of relay
@@ -152,7 +152,7 @@ def gather(A: T.Buffer((4,), "float32"), B: T.Buffer((1,), "float32")):
 # The first block goes on when three have arrived.
 # variant: gather_of_three of gather
 #   replace: "all_here.ptr_to([0]), 4)" -> "all_here.ptr_to([0]), 3)"
-#   fault: reads `S[3]`, which thread (0, 0, 0) of block (3, 0, 0) wrote, and no cluster barrier orders the two
+#   fault: arrives for phase 1 of an mbarrier, and no thread has seen that phase 0 is complete
 
 # All write to one place.
 # variant: gather_in_one_place of gather

@@ -36,7 +36,7 @@ def arrivals_past_the_count(B: T.Buffer((32,), "int32")):
 # sim: more_bytes_than_expected
 #   A: float32[32] = i
 #   B: float32[32] = 0
-#   fault: 64 bytes more were copied than expected
+#   fault: and never completes: it expects 64 bytes (expect_tx), and copies have brought 128
 @T.prim_func
 def more_bytes_than_expected(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
     T.device_entry()

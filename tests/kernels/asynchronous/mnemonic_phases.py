@@ -64,6 +64,7 @@ def state_of_long_ago(B: T.Buffer((1,), "uint32")):
     done: T.uint32
     T.ptx.mbarrier.init.shared.b64(bar.ptr_to([0]), T.uint32(1))
     T.ptx.mbarrier.arrive.shared.b64(state, bar.ptr_to([0]))
+    T.ptx.mbarrier.test_wait.shared.b64(done, bar.ptr_to([0]), state)
     T.ptx.mbarrier.arrive.shared.b64(bar.ptr_to([0]))
     T.ptx.mbarrier.test_wait.shared.b64(done, bar.ptr_to([0]), state)
     B[0] = done

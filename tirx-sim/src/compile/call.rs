@@ -8,7 +8,7 @@ use super::Compiler;
 use super::meaning::{Meaning, meaning};
 use super::registers::Val;
 use tirx_sim_machine::alu::Bin;
-use tirx_sim_machine::bytecode::Inst;
+use tirx_sim_machine::bytecode::{AsyncInst, Inst};
 use tirx_sim_machine::numeric::Kind;
 
 /// A call that is compiled.
@@ -115,8 +115,7 @@ impl Compiler<'_> {
         let count = call.named.int("reg_count");
         let count = count.and_then(|n| u16::try_from(n).ok()).unwrap_or(u16::MAX);
         let more = !call.named.get("inc").is_some_and(|more| more.is_int(0));
-        self.emit(Inst::SetRegisters { count, more });
-        Ok(())
+        self.push_async(AsyncInst::SetRegisters { count, more })
     }
 
     pub(super) fn launch_dependents(&mut self) -> Result<()> {

@@ -117,6 +117,8 @@ struct Compiler<'a> {
     polling: bool,
     /// Whether loads go through the path for memory that does not change.
     constant: bool,
+    /// A product is compiled that names a kind of formats, and no formats.
+    any_formats: bool,
 }
 
 type SpecialKey = (u8, u16);
@@ -170,6 +172,7 @@ pub(crate) fn compile(
         parted: false,
         polling: false,
         constant: false,
+        any_formats: false,
     };
     compiler.function(func).map_err(|mut d| {
         d.span = d.span.or(func.span);

@@ -184,7 +184,6 @@ impl Compiler<'_> {
             | Inst::ClusterArrive { .. }
             | Inst::ClusterWait { .. }
             | Inst::GridSync
-            | Inst::SetRegisters { .. }
             | Inst::FenceProxy { .. }
             | Inst::PriorGrid
             | Inst::Clock { .. }

@@ -167,6 +167,10 @@ impl Compiler<'_> {
             let digits = text.trim_start_matches("0x").trim_end_matches('u');
             u32::from_str_radix(digits, 16).ok()
         });
+        let formats = ["a_dtype", "b_dtype", "d_dtype"].map(|name| Format::named(call.named.text(name)));
+        if let (Some(bits), [Some(a), Some(b), Some(d)]) = (bits, formats) {
+            self.code.descriptors.push((bits, [a, b, d]));
+        }
         match bits {
             Some(bits) => self.bits(Kind::U32, bits.into()),
             None => error(self.span, "this instruction descriptor has no encoding"),
@@ -272,9 +276,15 @@ impl Compiler<'_> {
             Some(e) => Some(self.in_register(e, Kind::U32)?),
             None => None,
         };
+        let formats = ["a_dtype", "b_dtype", "d_dtype"].map(|name| Format::named(call.text(name)));
+        let named = match formats {
+            [Some(a), Some(b), Some(d)] if !self.any_formats => Some([a, b, d]),
+            _ => None,
+        };
         let inst = MmaInst {
             metadata,
             kind,
+            named,
             group,
             weight_stationary,
             blocks,

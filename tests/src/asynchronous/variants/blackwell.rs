@@ -334,7 +334,7 @@ pub(super) static VARIANTS: &[Variant] = &[
         "totals and factors share a barrier",
         "        total_ready.arrive(wg)",
         "        factor_ready.arrive(wg)",
-        STUCK,
+        &["no thread has seen that phase"],
     ),
     variant(
         "blackwell_attention",

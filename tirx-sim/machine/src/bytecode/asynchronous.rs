@@ -169,6 +169,12 @@ pub enum AsyncInst {
     Remote(RemoteInst),
     /// `nvshmem_fence`.
     RemoteFence,
+    /// `setmaxnreg`, which waits for registers.
+    SetRegisters {
+        count: u16,
+        /// `.inc`, not `.dec`.
+        more: bool,
+    },
 }
 
 /// Which threads perform an NVSHMEM operation together.

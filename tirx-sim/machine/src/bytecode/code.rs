@@ -7,6 +7,7 @@ use super::{
 };
 use crate::fault::FaultLocation;
 use crate::numeric::Kind;
+use crate::tensor::format::Format;
 
 /// A launch-time value of a scalar register.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -121,6 +122,8 @@ pub struct Code {
     pub writes_anywhere: bool,
     /// It lets the launch after it start early.
     pub launches_dependents: bool,
+    /// The instruction descriptors of tcgen05 that the kernel encodes, with the formats of A, B and D that they are encoded for.
+    pub descriptors: Vec<(u32, [Format; 3])>,
     /// How many blocks shall fit in a multiprocessor (launch bounds), or 0.
     pub min_blocks: u32,
     /// The most registers of a thread (`__maxnreg__`).

@@ -475,12 +475,6 @@ pub enum Inst {
     Async {
         id: u16,
     },
-    /// `setmaxnreg`.
-    SetRegisters {
-        count: u16,
-        /// `.inc`, not `.dec`.
-        more: bool,
-    },
     /// `fence.proxy.async`, for accesses to these state spaces.
     FenceProxy {
         shared: bool,

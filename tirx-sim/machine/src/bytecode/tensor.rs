@@ -1,6 +1,7 @@
 //! Instructions of the tensor core and of tensor memory.
 
 use super::{Operand, R};
+use crate::tensor::format::Format;
 use crate::tensor::fragment::Shape;
 use crate::tensor::mma::Mma;
 use crate::tensor::rows::RowMove;
@@ -127,6 +128,8 @@ impl TensorMemoryInst {
 #[derive(Clone, Debug)]
 pub struct MmaInst {
     pub kind: crate::tensor::tcgen05::Kind,
+    /// The formats of A, B and D that the call names, where it does.
+    pub named: Option<[Format; 3]>,
     /// Blocks that work together.
     pub group: usize,
     pub weight_stationary: bool,

@@ -12,7 +12,7 @@ use super::schedule::Draws;
 use super::wgmma;
 use super::{Context, Shared, Status, Strand, Trap, Warp, fault, thread_of};
 use crate::alu::LANES;
-use crate::bytecode::{Axis, PartedBarrier, Special};
+use crate::bytecode::{AsyncInst, Axis, PartedBarrier, Special};
 use crate::explore::Footprint;
 use crate::fault::{Fault, FaultKind, FaultNote};
 
@@ -30,9 +30,24 @@ pub(super) struct Waiting {
     /// Linear index of the first of the threads.
     pub(super) first: u32,
     pub(super) what: String,
-    pub(super) spins: bool,
-    /// Whether they wait at a block barrier.
-    pub(super) barrier: bool,
+    pub(super) kind: WaitKind,
+    /// The byte of the mbarrier that they wait for.
+    pub(super) mbarrier: Option<u32>,
+}
+
+/// What threads wait at, the most telling in a report first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum WaitKind {
+    /// For registers.
+    Registers,
+    /// For an mbarrier or an operation, or for some threads of the block.
+    Here,
+    /// At a block barrier.
+    Barrier,
+    /// In a loop.
+    Spin,
+    /// For other blocks.
+    Blocks,
 }
 
 impl Block {
@@ -444,15 +459,21 @@ impl Block {
                 let strand = &self.warps[id].strands[at];
                 let (status, mask) = (strand.status, strand.mask);
                 if let Status::Asleep(inst) = status {
-                    asleep.push(self.sleeps_for(ctx, id, (inst, mask)));
+                    let byte = self.awaited_mbarrier(ctx, id, (inst, mask));
+                    asleep.push((self.sleeps_for(ctx, id, (inst, mask)), byte));
                 }
             }
         }
         let mut asleep = asleep.into_iter();
         for (id, warp) in self.warps.iter().enumerate() {
             for strand in &warp.strands {
+                let mut mbarrier = None;
                 let what = match strand.status {
-                    Status::Asleep(_) => asleep.next().flatten().unwrap_or_default(),
+                    Status::Asleep(_) => {
+                        let (what, byte) = asleep.next().unwrap_or_default();
+                        mbarrier = byte;
+                        what.unwrap_or_default()
+                    }
                     Status::Ready => "spin in a loop that waits for memory that nobody writes".to_string(),
                     Status::Barrier(_) => "wait at a block barrier".to_string(),
                     Status::Named(barrier, threads, _) => {
@@ -503,8 +524,14 @@ impl Block {
                         threads,
                         first: id as u32 * LANES as u32 + strand.mask.trailing_zeros(),
                         what,
-                        spins: strand.status == Status::Ready,
-                        barrier: matches!(strand.status, Status::Barrier(_)),
+                        kind: match strand.status {
+                            Status::Ready => WaitKind::Spin,
+                            Status::Barrier(_) => WaitKind::Barrier,
+                            Status::Cluster | Status::Grid => WaitKind::Blocks,
+                            Status::Asleep(id) if is_for_registers(ctx, id) => WaitKind::Registers,
+                            _ => WaitKind::Here,
+                        },
+                        mbarrier,
                     }),
                 }
             }
@@ -517,6 +544,11 @@ impl Block {
 fn warpgroups(warps: usize) -> Vec<wgmma::Warpgroup> {
     let groups = warps.div_ceil(wgmma::WARPS);
     (0..groups).map(|_| wgmma::Warpgroup::default()).collect()
+}
+
+/// Whether an asynchronous instruction waits for registers.
+fn is_for_registers(ctx: &Context<'_>, id: u16) -> bool {
+    matches!(ctx.code.asynchronous[id as usize], AsyncInst::SetRegisters { .. })
 }
 
 /// The instruction to show for a strand that stopped at `pc`.

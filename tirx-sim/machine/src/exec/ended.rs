@@ -3,6 +3,7 @@
 use super::block::Block;
 use super::cells::Cells;
 use super::engine::barrier::barrier_name;
+use super::engine::overwritten;
 use super::order::{Mark, Place};
 use super::wgmma;
 use super::{Context, Trap, fault};
@@ -126,8 +127,13 @@ impl Block {
         Ok(())
     }
 
-    /// An mbarrier whose expected and copied bytes differ at the end of the block.
+    /// A valid mbarrier that something else has been written over; an mbarrier whose expected and copied bytes differ at the end of the block.
     fn check_barriers(&self, ctx: &Context<'_>) -> Result<(), Fault> {
+        for (byte, barrier) in &self.shared.engine.barriers {
+            if let Some((by, trap)) = overwritten(ctx, &self.shared, *byte, barrier) {
+                return Err(fault(ctx, &self.shared, by.warp(), by.pc(), *trap));
+            }
+        }
         if let Some(barrier) = self.shared.engine.barriers.values().find(|b| b.bytes != 0) {
             let message = format!(
                 "the block ends while phase {} of an mbarrier waits for {}",

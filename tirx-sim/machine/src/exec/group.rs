@@ -1,6 +1,6 @@
 //! Blocks that run together on one thread: a cluster, or the grid where its blocks wait for each other.
 
-use super::block::{Block, Waiting};
+use super::block::{Block, WaitKind, Waiting};
 use super::cluster::{self, Peers};
 use super::early::explains;
 use super::{Context, Status, Trap, fault};
@@ -149,18 +149,54 @@ impl Group {
         if let Some(early) = early_read(&self.blocks) {
             return early.clone();
         }
-        let mut stuck: Vec<_> = self.blocks.iter_mut().filter(|b| !b.done()).collect();
+        let size = cluster_size(ctx);
+        let mut stuck: Vec<Stuck> = Vec::new();
+        for at in 0..self.blocks.len() {
+            if self.blocks[at].done() {
+                continue;
+            }
+            let mut waiting = self.blocks[at].waiting(ctx);
+            let cluster = &self.blocks[at / size * size..at / size * size + size];
+            let left_out = left_out(cluster, at % size, &waiting);
+            // What explains the others comes first.
+            waiting.sort_by_key(|w| {
+                let explained = left_out
+                    .as_ref()
+                    .is_some_and(|(byte, _)| w.mbarrier == Some(*byte));
+                let parted = w.kind == WaitKind::Barrier && ctx.code.parted_barrier(w.pc).is_some();
+                match w.kind {
+                    WaitKind::Registers => 0,
+                    _ if parted => 1,
+                    _ if explained => 2,
+                    kind => 3 + kind as u32,
+                }
+            });
+            let kind = waiting.first().map(|w| w.kind);
+            stuck.push(Stuck {
+                at,
+                kind,
+                waiting,
+                left_out,
+            });
+        }
         let count = stuck.len();
-        let Some(block) = stuck.first_mut() else {
+        // The block that waits for something of its own, if there is one: others wait for it.
+        let main = stuck
+            .into_iter()
+            .min_by_key(|s| (s.left_out.is_none(), s.kind, s.at));
+        let Some(Stuck {
+            at,
+            waiting,
+            left_out,
+            ..
+        }) = main
+        else {
             let trap = Trap::new(FaultKind::Deadlock, 0, "nothing can run");
             return fault(ctx, &self.blocks[0].shared, 0, 0, *trap);
         };
-        let waiting = block.waiting(ctx);
-        // Threads that wait at an instruction are more informative than threads that spin in a loop.
-        let parted = waiting
-            .iter()
-            .find(|w| w.barrier && ctx.code.parted_barrier(w.pc).is_some());
-        let main = parted.or(waiting.iter().find(|w| !w.spins)).or(waiting.first());
+        let block = &self.blocks[at];
+        let main = waiting.first();
+        let parted = main.filter(|w| w.kind == WaitKind::Barrier && ctx.code.parted_barrier(w.pc).is_some());
         let (pc, first) = main.map_or((0, 0), |w| (w.pc, w.first));
         let says = |w: &Waiting| match (w.threads, w.what.split_once(' ')) {
             (1, Some((verb, rest))) => format!("1 thread {verb}s {rest}"),
@@ -169,6 +205,7 @@ impl Group {
         let parts: Vec<String> = waiting.iter().map(says).collect();
         let others = match count {
             1 => String::new(),
+            2 => " (another block waits too)".to_string(),
             n => format!(" ({} other blocks wait too)", n - 1),
         };
         let mut message = format!("no thread can run any more: {}{others}", parts.join("; "));
@@ -191,11 +228,14 @@ impl Group {
             );
         }
         let mut trap = Trap::new(kind, first % 32, message);
-        trap.notes = waiting
+        let rank = at % size;
+        trap.notes = left_out
             .iter()
-            .filter(|w| w.pc != pc)
-            .map(|w| (says(w), w.pc))
+            .flat_map(|(_, by)| by)
+            .map(|(pc, ranks)| left_out_by(*pc, *ranks, rank))
             .collect();
+        trap.notes
+            .extend(waiting.iter().filter(|w| w.pc != pc).map(|w| (says(w), w.pc)));
         fault(ctx, &block.shared, (first / 32) as usize, pc, *trap)
     }
 
@@ -230,6 +270,42 @@ impl Group {
     pub(crate) fn first_block(&self) -> u64 {
         self.blocks.iter().map(|b| b.shared.linear).min().unwrap_or(0)
     }
+}
+
+/// A block of which no thread can go on.
+struct Stuck {
+    at: usize,
+    /// What it waits for: the most telling of its waits.
+    kind: Option<WaitKind>,
+    waiting: Vec<Waiting>,
+    /// The byte of an mbarrier that it waits for, and the instructions that signal those of other blocks only.
+    left_out: Option<(u32, Vec<(usize, u32)>)>,
+}
+
+/// The mbarrier that a block of a cluster waits for while an instruction signals those of other blocks, and not its own.
+fn left_out(cluster: &[Block], rank: usize, waiting: &[Waiting]) -> Option<(u32, Vec<(usize, u32)>)> {
+    waiting.iter().filter_map(|w| w.mbarrier).find_map(|byte| {
+        let engines = cluster.iter().map(|block| &block.shared.engine);
+        let mut by: Vec<_> = engines
+            .flat_map(|engine| engine.leaves_out(byte, rank as u32))
+            .collect();
+        by.sort_unstable();
+        by.dedup();
+        (!by.is_empty()).then_some((byte, by))
+    })
+}
+
+/// The note of an instruction that signals the blocks of some ranks.
+fn left_out_by(pc: usize, ranks: u32, rank: usize) -> (String, usize) {
+    let told: Vec<String> = (0..16)
+        .filter(|r| ranks >> r & 1 != 0)
+        .map(|r| r.to_string())
+        .collect();
+    let note = format!(
+        "this signals the mbarriers of rank {} of the cluster (mask {ranks:#b}), and not that of rank {rank}, which waits",
+        told.join(", ")
+    );
+    (note, pc)
 }
 
 /// The index of a block by its number in the launch, which counts cluster by cluster.

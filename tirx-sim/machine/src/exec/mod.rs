@@ -488,6 +488,12 @@ fn excuse(
     Ok(())
 }
 
+/// Notes what is no error, and worth a warning.
+fn warn(ctx: &Context<'_>, shared: &Shared, (warp, pc): (usize, usize), trap: Box<Trap>) {
+    ctx.findings
+        .note(pc, shared.linear, || report(ctx, shared, warp, pc, *trap));
+}
+
 /// threadIdx of a linear index.
 fn thread_of(ctx: &Context<'_>, linear: u32) -> [u32; 3] {
     let [x, y, _] = ctx.block.map(|d| d.max(1));

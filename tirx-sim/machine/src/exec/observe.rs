@@ -73,7 +73,7 @@ fn other_kind(inst: &Inst) -> Option<&'static str> {
         | Inst::Fence { .. }
         | Inst::FenceProxy { .. }
         | Inst::PriorGrid => "barriers",
-        Inst::Async { .. } | Inst::SetRegisters { .. } => "asynchronous",
+        Inst::Async { .. } => "asynchronous",
         Inst::Tensor { .. } => "matrix",
         _ => "arithmetic",
     })

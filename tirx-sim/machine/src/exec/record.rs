@@ -20,6 +20,7 @@ impl Shared {
             let (name, end) = match status {
                 Status::Asleep(inst) => match &ctx.code.asynchronous[inst as usize] {
                     AsyncInst::Mbarrier(_) => ("waits for an mbarrier", self.engine.latest),
+                    AsyncInst::SetRegisters { .. } => ("waits for registers", self.work()),
                     _ => ("waits for operations", self.engine.latest),
                 },
                 Status::Barrier(_) => ("block barrier", self.latest),

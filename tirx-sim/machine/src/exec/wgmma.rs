@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::access::Check;
 use super::address::{self, Target};
 use super::cells::Cells;
-use super::fills::FILLED;
+use super::fills::{FILLED, Reading};
 use super::order::{Forked, Kind, Mark, Space};
 use super::run::Machine;
 use super::tcgen05::Loading;
@@ -32,7 +32,7 @@ use crate::bytecode::{Inst, LeftOperand, Operand, TensorInst, WgmmaInst};
 use crate::fault::FaultKind;
 use crate::findings::Excusable;
 use crate::memory::granules;
-use crate::tensor::descriptor::{Descriptor, PIECE};
+use crate::tensor::descriptor::{self as matrix, Descriptor, PIECE};
 use crate::tensor::format::Format;
 use crate::tensor::matrix::Matrix;
 
@@ -342,6 +342,10 @@ impl Machine<'_, '_> {
             for operation in self.warp.wgmma.groups.pop_front().unwrap_or_default() {
                 // It reads at last here, and is at fault where it is issued.
                 self.complete(&operation).map_err(|mut trap| {
+                    // What contradicts the tile is the product itself.
+                    if trap.kind == FaultKind::Asynchronous {
+                        return trap.blames(operation.pc);
+                    }
                     trap.notes
                         .push(("the product is issued here".to_string(), operation.pc));
                     trap
@@ -495,14 +499,18 @@ impl Machine<'_, '_> {
                 let operand = wgmma.right();
                 let descriptor = Descriptor::of_sm90(operation.right);
                 let pieces = operand.pieces(&descriptor);
+                self.agrees(&descriptor, &operand, &pieces, ("B", false))?;
                 let bytes = self.pieces(&descriptor, &pieces, &forks, ("B", wgmma.b))?;
+                self.agrees(&descriptor, &operand, &pieces, ("B", true))?;
                 let right = operand.matrix(&bytes);
                 let left = match &operation.left {
                     Ok(_) => None,
                     Err(bits) => {
                         let (operand, descriptor) = (wgmma.left(), Descriptor::of_sm90(*bits));
                         let pieces = operand.pieces(&descriptor);
+                        self.agrees(&descriptor, &operand, &pieces, ("A", false))?;
                         let bytes = self.pieces(&descriptor, &pieces, &forks, ("A", wgmma.a))?;
+                        self.agrees(&descriptor, &operand, &pieces, ("A", true))?;
                         Some(operand.matrix(&bytes))
                     }
                 };
@@ -602,6 +610,40 @@ impl Machine<'_, '_> {
         }
     }
 
+    /// Checks that the descriptor of an operand does not contradict the tile that it names.
+    fn agrees(
+        &self,
+        descriptor: &Descriptor,
+        operand: &matrix::Operand,
+        pieces: &[u32],
+        (name, done): (&str, bool),
+    ) -> Check {
+        let Cells::Fine(places) = &self.shared.cells else {
+            return Ok(());
+        };
+        let granule = self.ctx.code.granule;
+        let writer = |byte: u32| {
+            places
+                .get(granules(granule, byte as usize * 8, 8).start)?
+                .operation()
+        };
+        let reading = Reading {
+            descriptor,
+            pieces,
+            along: operand.along(),
+            by_rows: operand.by_rows,
+            name,
+            done,
+        };
+        let Some((why, pc)) = self.shared.fills.contradiction(&reading, &writer) else {
+            return Ok(());
+        };
+        let message = format!("the tensor core reads operand {name} {why}");
+        let mut trap = Trap::new(FaultKind::Asynchronous, 0, message);
+        trap.notes.extend(pc.map(|pc| (FILLED.to_string(), pc)));
+        Err(trap)
+    }
+
     /// The bytes of pieces of shared memory, read by an operation that these warps have issued.
     fn pieces(
         &mut self,
@@ -611,7 +653,7 @@ impl Machine<'_, '_> {
         (operand, format): (&str, Format),
     ) -> Check<Vec<u8>> {
         let code = self.ctx.code;
-        let array_of = |raw: u32| match address::decode(address::of_raw(raw, &code.shared)) {
+        let array_of = |raw: u32| match address::decode(address::of_byte(raw, &code.shared)) {
             Target::Shared(array, byte) => {
                 let name = &code.shared[array as usize];
                 Some((array, byte, name))
@@ -619,7 +661,7 @@ impl Machine<'_, '_> {
             _ => None,
         };
         let home = array_of(descriptor.start).map(|(array, ..)| array);
-        let start = address::of_raw(descriptor.start, &code.shared);
+        let start = address::of_byte(descriptor.start, &code.shared);
         self.holds_pattern(0, "the tile of a descriptor", start, descriptor.alignment())?;
         let mut bytes = Vec::with_capacity(pieces.len() * PIECE);
         let mut unwritten: Option<(u32, String)> = None;

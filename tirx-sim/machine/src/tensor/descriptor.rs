@@ -226,12 +226,20 @@ impl Operand {
         }
     }
 
+    /// Pieces along a line.
+    pub fn along(&self) -> usize {
+        match self.by_rows {
+            true => self.rows.div_ceil(self.per_piece),
+            false => self.k.div_ceil(self.per_piece),
+        }
+    }
+
     /// Addresses of its pieces, in the order in which `matrix` takes their bytes.
     pub fn pieces(&self, descriptor: &Descriptor) -> Vec<u32> {
         if self.by_rows {
-            descriptor.pieces_by_row(self.k, self.rows.div_ceil(self.per_piece))
+            descriptor.pieces_by_row(self.k, self.along())
         } else {
-            descriptor.pieces_by_k(self.rows, self.k.div_ceil(self.per_piece))
+            descriptor.pieces_by_k(self.rows, self.along())
         }
     }
 

@@ -181,7 +181,11 @@ impl Compiler<'_> {
                 .set("weight_stationary", tokens.has("ws"))
                 .list("disable_output_lane", if off.is_empty() { none } else { off });
         }
-        self.statement(&product.at(self.span).stmt())?;
+        // The mnemonic has a kind, whose formats the instruction descriptor chooses.
+        self.any_formats = true;
+        let done = self.statement(&product.at(self.span).stmt());
+        self.any_formats = false;
+        done?;
         Ok(true)
     }
 

@@ -1,15 +1,17 @@
 //! The instructions of mbarriers.
 
 use super::instruction::{lanes, misuse};
-use super::mbarrier::{MOST, Mbarrier, Released};
+use super::mbarrier::{Account, MOST, Mbarrier, Released};
 use crate::bytecode::{MbarrierInst, MbarrierWhat, PENDING_BITS};
 use crate::exec::access::Check;
 use crate::exec::address::{self, Target, decode};
-use crate::exec::order::{At, Conflict, Kind, Known, Mark, Order, Scope};
+use crate::exec::cells::Cells;
+use crate::exec::order::{At, Conflict, Kind, Known, Mark, Order, Place, Scope};
 use crate::exec::run::Machine;
-use crate::exec::{Context, Shared, Status, Trap};
+use crate::exec::{Context, Shared, Status, Trap, thread_of};
 use crate::explore::{Object, Touch};
 use crate::fault::FaultKind;
+use crate::memory::granules;
 
 impl Machine<'_, '_> {
     /// `fence.mbarrier_init`, or a proxy fence: mbarriers that the lanes know of become visible to copies.
@@ -45,7 +47,7 @@ impl Machine<'_, '_> {
     ) -> Check<(Option<u32>, u32)> {
         // An address of shared memory as a number, in 64 bits (`mapa.shared::cluster.u64`).
         let address = match u32::try_from(address) {
-            Ok(raw) => address::of_raw(raw, &self.ctx.code.shared),
+            Ok(raw) => address::of_raw(raw, &self.ctx.code.shared, self.peers.rank() as u32),
             Err(_) => address,
         };
         let address = rank.map_or(address, |rank| address::of_rank(address, rank));
@@ -88,10 +90,12 @@ impl Machine<'_, '_> {
             },
         };
         let object = Object::Mbarrier(shared.order.block, byte);
-        let Some(barrier) = shared.engine.barriers.get_mut(&byte) else {
+        if let Some(trap) = not_an_mbarrier(self.ctx, shared, lane, byte, "") {
             self.shared.touch(object, Touch::Write);
-            let message = format!("{name} is no mbarrier: nobody has initialized it (mbarrier.init)");
-            return Err(misuse(lane, message));
+            return Err(trap);
+        }
+        let Some(barrier) = shared.engine.barriers.get_mut(&byte) else {
+            return Err(misuse(lane, name));
         };
         let (init, published) = (barrier.init, barrier.published);
         let before = barrier.counts();
@@ -124,7 +128,7 @@ impl Machine<'_, '_> {
             return Ok(None);
         }
         match inst.what {
-            MbarrierWhat::Wait | MbarrierWhat::Test => return self.wait_barrier(id, inst, mask),
+            MbarrierWhat::Wait | MbarrierWhat::Test => return self.wait_barrier(pc, id, inst, mask),
             MbarrierWhat::Init => {
                 for lane in lanes(mask) {
                     self.init_barrier(pc, inst, lane)?;
@@ -135,7 +139,9 @@ impl Machine<'_, '_> {
                     let (rank, byte) = self.barrier_at(lane, self.wide(inst.barrier, lane), None)?;
                     self.with_barrier(lane, rank, byte, |_| Ok(()))?;
                     self.commutes_with_nothing(byte);
+                    self.not_under_a_waiter(lane, byte, "invalidates")?;
                     self.shared.engine.barriers.remove(&byte);
+                    self.shared.engine.invalidated.insert(byte, pc);
                 }
             }
             _ => {
@@ -184,14 +190,21 @@ impl Machine<'_, '_> {
                 let conflict = Conflict::Write(before.init);
                 return Err(self.conflicting(&name, lane, conflict, "initializes"));
             }
+            let at = before.init.pc();
+            self.not_under_a_waiter(lane, byte, "initializes")?;
             let message = format!("{name} is an mbarrier already: invalidate it first (mbarrier.inval)");
-            return Err(misuse(lane, message));
+            let mut trap = misuse(lane, message);
+            trap.notes.push(("it is initialized here".to_string(), at));
+            return Err(trap);
         }
+        self.not_under_a_waiter(lane, byte, "initializes")?;
+        let beneath = beneath(self.ctx, self.shared, byte);
         let engine = &mut self.shared.engine;
         let published = engine.number(pc, mark, Kind::Copy);
-        engine
-            .barriers
-            .insert(byte, Mbarrier::new(count, mark, published));
+        let mut barrier = Mbarrier::new(count, mark, published);
+        barrier.beneath = beneath;
+        engine.barriers.insert(byte, barrier);
+        engine.invalidated.remove(&byte);
         Ok(())
     }
 
@@ -310,7 +323,19 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    fn wait_barrier(&mut self, id: u16, inst: &MbarrierInst, mask: u32) -> Check<Option<Status>> {
+    /// An mbarrier that a thread waits for may not be initialized or invalidated.
+    fn not_under_a_waiter(&self, lane: u32, byte: u32, verb: &str) -> Check {
+        let own = self.id as u32 * 32 + lane;
+        let Some((thread, pc)) = self.shared.engine.sleeper(byte, own) else {
+            return Ok(());
+        };
+        let (name, thread) = (barrier_name(self.ctx, byte), self.thread(thread));
+        let mut trap = misuse(lane, format!("{verb} {name} while thread {thread} waits for it"));
+        trap.notes.push((format!("thread {thread} waits here"), pc));
+        Err(trap)
+    }
+
+    fn wait_barrier(&mut self, pc: usize, id: u16, inst: &MbarrierInst, mask: u32) -> Check<Option<Status>> {
         let mut done = 0;
         let mut known: Vec<(u32, u32, Released)> = Vec::new();
         for lane in lanes(mask) {
@@ -346,9 +371,15 @@ impl Machine<'_, '_> {
                 Ok((complete, b.complete.clone()))
             })?;
             self.shared.changes = changes;
+            let thread = self.id as u32 * 32 + lane;
+            if inst.what == MbarrierWhat::Wait {
+                match complete {
+                    true => self.shared.engine.sleepers.remove(&thread),
+                    false => self.shared.engine.sleepers.insert(thread, (byte, pc)),
+                };
+            }
             if complete {
                 done |= 1 << lane;
-                let thread = self.id as u32 * 32 + lane;
                 let phase = self
                     .shared
                     .engine
@@ -406,27 +437,114 @@ impl Machine<'_, '_> {
     /// What is wrong with a thread's waits for the mbarrier at which an operation completes.
     pub(in crate::exec) fn wrong_parity(&self, operation: Mark, lane: u32) -> String {
         let engine = &self.shared.engine;
-        let Some(byte) = engine.told_at.get(&operation.pc()) else {
+        let Some((byte, issued)) = engine.told_at.get(&super::operation_key(operation)) else {
             return String::new();
         };
         let name = barrier_name(self.ctx, *byte);
+        let account = engine.barriers.get(byte).and_then(|b| b.account(*issued));
         match engine.waited_at.get(&(self.id as u32 * 32 + lane, *byte)) {
             None => format!(": it completes at {name}"),
             Some((.., true)) => format!(
                 ": it completes at {name}, for which this thread has waited by a relaxed wait, which orders nothing: a wait that \
                  acquires, or a fence behind it, is missing"
             ),
+            Some((_, phase, false))
+                if phase.wrapping_add(1) == *issued && account.is_some_and(|of| of.expected == 0) =>
+            {
+                let before = engine.barriers.get(byte).and_then(|b| b.account(*phase));
+                format!(
+                    ": it completes at {name}, whose phase {phase} was complete before it was issued: the phase expected {} bytes \
+                     (expect_tx), and the one behind it expects none",
+                    before.unwrap_or_default().expected
+                )
+            }
             // The wait was for the phase before the first.
             Some((parity, u64::MAX, false)) => format!(
                 ": it completes at {name}, where this thread has waited for parity {parity} last, which needs no phase to \
                  complete: the first phase of an mbarrier has parity 0"
             ),
+            Some((_, phase, false))
+                if phase == issued && account.is_some_and(|of| of.expected < of.issued) =>
+            {
+                let Account { expected, issued } = account.unwrap_or_default();
+                format!(
+                    ": it completes at {name}, whose phase {phase} was complete without it: the phase expects {expected} bytes \
+                     (expect_tx), and its copies bring {issued}"
+                )
+            }
             Some((parity, phase, false)) => format!(
                 ": it completes at {name}, where this thread has waited for parity {parity} last, which phase {phase} had \
                  completed before"
             ),
         }
     }
+}
+
+/// Who has last written each place of the memory of an mbarrier.
+fn beneath(ctx: &Context<'_>, shared: &Shared, byte: u32) -> Vec<Mark> {
+    let Cells::Fine(places) = &shared.cells else {
+        return Vec::new();
+    };
+    let places = &places[granules(ctx.code.granule, byte as usize * 8, 64)];
+    places.iter().map(Place::last_write).collect()
+}
+
+/// The error of memory that is no mbarrier, or no longer is one: nobody has initialized it, it has been invalidated, or something
+/// else has been written over it. `who` uses it, where it is not a thread.
+pub(super) fn not_an_mbarrier(
+    ctx: &Context<'_>,
+    shared: &Shared,
+    lane: u32,
+    byte: u32,
+    who: &str,
+) -> Option<Box<Trap>> {
+    let name = barrier_name(ctx, byte);
+    let Some(barrier) = shared.engine.barriers.get(&byte) else {
+        let invalidated = shared.engine.invalidated.get(&byte);
+        let why = match invalidated {
+            Some(_) => "it has been invalidated (mbarrier.inval)",
+            None => "nobody has initialized it (mbarrier.init)",
+        };
+        let message = match who {
+            "" => format!("{name} is no mbarrier: {why}"),
+            who => format!("{who} completes at {name}, which is no mbarrier: {why}"),
+        };
+        let mut trap = misuse(lane, message);
+        trap.notes
+            .extend(invalidated.map(|pc| ("invalidated here".to_string(), *pc)));
+        return Some(trap);
+    };
+    overwritten(ctx, shared, byte, barrier).map(|(_, trap)| trap)
+}
+
+/// The error of a write over a valid mbarrier, and who has written.
+pub(in crate::exec) fn overwritten(
+    ctx: &Context<'_>,
+    shared: &Shared,
+    byte: u32,
+    barrier: &Mbarrier,
+) -> Option<(Mark, Box<Trap>)> {
+    let now = beneath(ctx, shared, byte);
+    let (by, _) = now
+        .iter()
+        .zip(&barrier.beneath)
+        .find(|(now, before)| now != before)?;
+    let who = match by.is_operation() {
+        true => "an asynchronous operation".to_string(),
+        false => {
+            let [x, y, z] = thread_of(ctx, by.thread());
+            format!("thread ({x}, {y}, {z})")
+        }
+    };
+    let message = format!(
+        "{who} writes over {}, which is valid: only operations of mbarriers may access it until it is invalidated \
+         (mbarrier.inval)",
+        barrier_name(ctx, byte)
+    );
+    let mut trap = misuse(by.thread() % 32, message).blames(by.pc());
+    trap.notes
+        .push(("the mbarrier is initialized here".to_string(), barrier.init.pc()));
+    Some((*by, trap))
 }
 
 /// The name of an mbarrier in messages.

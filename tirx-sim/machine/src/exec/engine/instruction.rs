@@ -1,5 +1,7 @@
 //! Instructions that issue operations, and those that wait for groups of them.
 
+use std::sync::Arc;
+
 use super::copy::{Bytes, Registers};
 use super::tile::{Tile, read_map};
 use super::{Class, Completion, Issue};
@@ -11,6 +13,7 @@ use crate::exec::order::{Forked, Kind};
 use crate::exec::run::Machine;
 use crate::exec::{Shared, Status, Trap};
 use crate::fault::FaultKind;
+use crate::memory::Storage;
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
 
 /// Lanes of a mask.
@@ -39,6 +42,14 @@ impl Machine<'_, '_> {
             mark: self.shared.order.mark(self.id, pc, issue.proxy),
             after: Vec::new(),
         };
+        for completion in &issue.completions {
+            if let Completion::Bytes(Some(rank), byte, bytes) = completion
+                && let Some(block) = self.peers.get(*rank)
+                && let Some(barrier) = block.shared.engine.barriers.get_mut(byte)
+            {
+                barrier.issue(*bytes);
+            }
+        }
         let time = self.shared.time(self.warp);
         self.shared.engine.issue(issue, (self.id, lane), pc, forked, time);
     }
@@ -191,6 +202,11 @@ impl Machine<'_, '_> {
                 let refused = lanes(mask).any(|lane| self.word(*found, lane) == 0);
                 self.shared.engine.refused |= refused;
             }
+            AsyncInst::SetRegisters { count, more } => {
+                if !self.set_registers(pc, (*count, *more), mask)? {
+                    return Ok(Some(Status::Asleep(id)));
+                }
+            }
             AsyncInst::Remote(inst) => self.remote(pc, inst, mask)?,
             AsyncInst::RemoteFence => {
                 for lane in lanes(mask) {
@@ -229,6 +245,17 @@ impl Machine<'_, '_> {
         }
     }
 
+    /// A copy to the blocks of a mask completes at the mbarrier of each: for the report of a block that is not among them.
+    fn note_targets(&mut self, pc: usize, lane: u32, ranks: Option<R>, barrier: Option<R>) -> Check {
+        let (Some(ranks), Some(barrier)) = (ranks, barrier) else {
+            return Ok(());
+        };
+        let (_, byte) = self.barrier_at(lane, self.wide(barrier, lane), None)?;
+        let ranks = self.word(ranks, lane) & 0xffff;
+        self.shared.engine.signals(pc, byte, ranks);
+        Ok(())
+    }
+
     fn bulk(&mut self, pc: usize, inst: &BulkInst, lane: u32) -> Check {
         let (to, from) = (self.wide(inst.to, lane), self.wide(inst.from, lane));
         let bytes = self.word(inst.bytes, lane);
@@ -249,6 +276,7 @@ impl Machine<'_, '_> {
             return Err(misuse(lane, message));
         }
         let moved = (bytes - left - right) as usize;
+        self.note_targets(pc, lane, inst.ranks, inst.barrier)?;
         // A copy to several blocks is complete in each by itself.
         for rank in self.targets(inst.ranks, lane) {
             let to = rank.map_or(to, |rank| address::of_rank(to, rank));
@@ -350,13 +378,72 @@ impl Machine<'_, '_> {
         read_map(&bytes).map_err(|m| misuse(lane, format!("{m} ({address:#x})")))
     }
 
+    /// A tensor map describes memory of one allocation; if it has as many elements as that, each is there once.
+    fn map_fits(&self, map: &TensorMap, lane: u32) -> Check {
+        let Some(storage) = self.ctx.memory.find(map.address) else {
+            return Ok(());
+        };
+        let row = Tile::tensor_row(map);
+        let extents = &map.dims[1.min(map.dims.len())..];
+        if row == 0 || extents.contains(&0) {
+            return Ok(());
+        }
+        let mut params = self.ctx.params.iter().zip(&self.ctx.code.params);
+        let is_of =
+            |param: &Option<(Arc<Storage>, u64)>| matches!(param, Some((of, _)) if Arc::ptr_eq(of, &storage));
+        let name = params.find(|(param, _)| is_of(param)).map(|(_, (name, _))| name);
+        let name = match name {
+            Some(name) => format!("`{}`", name.strip_suffix("_ptr").unwrap_or(name)),
+            None => "its tensor".to_string(),
+        };
+        let shape: Vec<String> = map.dims.iter().map(u64::to_string).collect();
+        let strides: Vec<String> = map.strides.iter().map(u64::to_string).collect();
+        let map_of = format!(
+            "the tensor map of extents ({}) and strides ({}) bytes (the innermost dimension first)",
+            shape.join(", "),
+            strides.join(", ")
+        );
+        let spans = extents.iter().zip(&map.strides);
+        let covered = spans
+            .clone()
+            .map(|(n, stride)| u128::from(n - 1) * u128::from(*stride));
+        let covered = covered.sum::<u128>() + u128::from(row);
+        let first = map.address - storage.address;
+        if u128::from(first) + covered > storage.bytes as u128 {
+            let message = format!(
+                "{map_of} describes {covered} bytes from byte {first} of {name} on, whose memory has {}",
+                storage.bytes
+            );
+            return Err(Trap::new(FaultKind::OutOfBounds, lane, message));
+        }
+        let count = extents
+            .iter()
+            .fold(u128::from(row), |all, n| all * u128::from(*n));
+        let mut steps: Vec<(u64, u64)> = spans.filter(|(n, _)| **n > 1).map(|(n, s)| (*s, *n)).collect();
+        steps.sort_unstable();
+        let mut span = u128::from(row);
+        for (stride, extent) in steps {
+            if u128::from(stride) < span && count == storage.bytes as u128 {
+                let message = format!(
+                    "{map_of} has as many elements as {name}, and does not describe each of them: with a stride of {stride} bytes its \
+                     rows of {span} bytes overlap"
+                );
+                return Err(misuse(lane, message));
+            }
+            span += u128::from(stride) * u128::from(extent - 1);
+        }
+        Ok(())
+    }
+
     fn tile(&mut self, pc: usize, inst: &TileInst, lane: u32) -> Check {
         let map = self.map_of(inst, lane)?;
+        self.map_fits(&map, lane)?;
         let shared = self.wide(inst.shared, lane);
         self.aligned(lane, "the shared memory of a tensor copy", shared, 128)?;
         let repeat = map.swizzle.repeat();
         self.holds_pattern(lane, "the swizzled tile of a tensor copy", shared, repeat)?;
         let size = Tile::counted(&map, inst.gather) as u32;
+        self.note_targets(pc, lane, inst.ranks, inst.barrier)?;
         for rank in self.targets(inst.ranks, lane) {
             let mut completions = Vec::new();
             if let Some(barrier) = inst.barrier {

@@ -26,6 +26,13 @@ fn join(all: &mut Option<Known>, known: &Known) {
     }
 }
 
+/// The bytes of a phase, for messages: those that were expected, and those of the copies that the block issued in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Account {
+    pub(crate) expected: u64,
+    pub(crate) issued: u64,
+}
+
 /// An mbarrier that has been initialized.
 #[derive(Clone, Debug)]
 pub(crate) struct Mbarrier {
@@ -50,6 +57,11 @@ pub(crate) struct Mbarrier {
     pub(crate) seen: u64,
     /// Arrivals of threads of other blocks, with their phases: of those that nobody has seen complete.
     pub(crate) far: Vec<(u64, Mark)>,
+    /// The bytes of the current phase, and of the one before.
+    account: Account,
+    last: Account,
+    /// Who had last written the memory that the mbarrier is in when it was initialized, place by place.
+    pub(crate) beneath: Vec<Mark>,
     /// How many operations the block had issued when a fence made the initialization visible to other proxies: to later ones.
     fenced: Option<u64>,
 }
@@ -68,6 +80,9 @@ impl Mbarrier {
             counted: Vec::new(),
             seen: 0,
             far: Vec::new(),
+            account: Account::default(),
+            last: Account::default(),
+            beneath: Vec::new(),
             fenced: None,
         }
     }
@@ -77,6 +92,21 @@ impl Mbarrier {
         let seen = self.seen;
         self.far.retain(|(phase, _)| *phase >= seen);
         self.far.push((self.phase, mark));
+    }
+
+    /// The block issues a copy of so many bytes. Gives the phase.
+    pub(crate) fn issue(&mut self, bytes: u32) -> u64 {
+        self.account.issued += u64::from(bytes);
+        self.phase
+    }
+
+    /// The bytes of the current phase or of the one before.
+    pub(crate) fn account(&self, phase: u64) -> Option<Account> {
+        match self.phase.checked_sub(phase)? {
+            0 => Some(self.account),
+            1 => Some(self.last),
+            _ => None,
+        }
     }
 
     /// A fence that comes after so many operations of the block makes the initialization visible to other proxies.
@@ -157,6 +187,14 @@ impl Mbarrier {
                 1 => "once".to_string(),
                 count => format!("{count} times"),
             };
+            if self.pending == 0 && self.bytes < 0 {
+                return Err(format!(
+                    "arrives {times} at an mbarrier whose phase {} never completes: it {}. On an H100 such an arrival ends the \
+                     launch with a failure",
+                    self.phase,
+                    self.surplus()
+                ));
+            }
             // All have arrived, and the copies have not: who arrives again means the next phase.
             let early = match self.pending {
                 0 => {
@@ -170,13 +208,31 @@ impl Mbarrier {
                 self.phase, self.pending, self.count
             ));
         }
+        if self.seen != self.phase {
+            return Err(format!(
+                "arrives for phase {} of an mbarrier, and no thread has seen that phase {} is complete: of each phase at least one \
+                 wait or test must return true before arrivals of the next (PTX ISA, \"Phase of the mbarrier object\")",
+                self.phase,
+                self.phase.saturating_sub(1)
+            ));
+        }
         self.pending -= count;
         self.advance();
         Ok(())
     }
 
+    /// How many bytes a phase expects, and how many more its copies have brought.
+    fn surplus(&self) -> String {
+        let expected = self.account.expected as i64;
+        format!(
+            "expects {expected} bytes (expect_tx), and copies have brought {}",
+            expected - self.bytes
+        )
+    }
+
     /// Adds expected bytes.
     pub(crate) fn expect(&mut self, bytes: u32) -> Result<(), String> {
+        self.account.expected += u64::from(bytes);
         self.bytes += i64::from(bytes);
         self.check()
     }
@@ -210,6 +266,7 @@ impl Mbarrier {
         self.phase += 1;
         self.pending = self.count;
         self.counted.clear();
+        self.last = std::mem::take(&mut self.account);
         let arriving = std::mem::take(&mut self.arriving);
         arriving
             .near
@@ -236,10 +293,7 @@ impl Mbarrier {
         let missing = match self.bytes {
             0 => arrivals,
             1.. => format!("{arrivals} and {} bytes of copies", self.bytes),
-            _ => format!(
-                "{arrivals}, and {} bytes more were copied than expected",
-                -self.bytes
-            ),
+            _ => format!("{arrivals}, and never completes: it {}", self.surplus()),
         };
         match self.bytes {
             0 => missing,
@@ -267,6 +321,12 @@ mod tests {
         assert!(!barrier.is_complete(0), "{}", barrier.missing(&Code::default()));
         assert_eq!(barrier.copied(7, 64), Ok(()));
         assert!(barrier.is_complete(0) && !barrier.is_complete(1));
+        assert!(
+            barrier
+                .arrive(1)
+                .is_err_and(|m| m.contains("no thread has seen that phase 0 is complete"))
+        );
+        barrier.seen = barrier.phase;
         assert!(barrier.arrive(3).is_err());
         assert_eq!(barrier.arrive(2), Ok(()));
         assert!(barrier.is_complete(1));

@@ -32,6 +32,7 @@ pub(super) mod tile;
 use std::collections::{BTreeMap, VecDeque};
 
 pub(crate) use crate::bytecode::Class;
+pub(super) use barrier::overwritten;
 pub(crate) use reach::Reach;
 
 use super::access::Check;
@@ -128,6 +129,8 @@ struct Groups {
     /// Whether the thread has waited for groups.
     waited: bool,
     closed: VecDeque<Vec<Issued>>,
+    /// How many of the closed ones it has waited for with `.read`.
+    read: usize,
 }
 
 /// The asynchronous state of a block.
@@ -144,14 +147,26 @@ pub(super) struct Engine {
     seed: u64,
     /// What threads knew at their last `nvshmem_fence`.
     fenced: BTreeMap<u32, Known>,
-    /// For messages: the mbarrier of the own block at which an instruction's operations complete, and the parity that a
-    /// thread last waited for there, with the phase that was complete.
-    told_at: BTreeMap<usize, u32>,
+    /// For messages: the mbarrier of the own block at which an operation completes (by its instruction and its number among
+    /// those of the instruction) and the phase in which it was issued; and the parity that a thread last waited for there,
+    /// with the phase that was complete.
+    told_at: BTreeMap<(usize, u32), (u32, u64)>,
     waited_at: BTreeMap<(u32, u32), (u32, u64, bool)>,
+    /// For messages: the ranks at whose mbarrier, at a byte, an instruction signals.
+    signalled: BTreeMap<(usize, u32), u32>,
+    /// Where mbarriers were invalidated, by byte.
+    invalidated: BTreeMap<u32, usize>,
+    /// The mbarrier (its byte) that each thread waits for, and where.
+    sleepers: BTreeMap<u32, (u32, usize)>,
     /// Whether a thread has seen that a cancellation was not granted.
     pub(super) refused: bool,
     /// For the timeline: when an operation was last complete, or a warp last arrived at an mbarrier.
     pub(super) latest: u64,
+}
+
+/// An operation by its instruction and its number there, whether a mark is of its reads or of its writes.
+fn operation_key(mark: Mark) -> (usize, u32) {
+    (mark.pc(), mark.segment / 2)
 }
 
 /// Most rounds of a block's warps by which an operation is delayed.
@@ -281,8 +296,10 @@ impl Engine {
             }
         }
         for completion in &issue.completions {
-            if let Completion::Bytes(None, byte, _) = completion {
-                self.told_at.insert(pc, *byte);
+            if let Completion::Bytes(None, byte, bytes) = completion {
+                let barrier = self.barriers.get_mut(byte);
+                let phase = barrier.map_or(0, |barrier| barrier.issue(*bytes));
+                self.told_at.insert(operation_key(forked.mark), (*byte, phase));
             }
         }
         let number = self.issued;
@@ -307,6 +324,25 @@ impl Engine {
             due,
             time,
         });
+    }
+
+    /// A thread other than `own` that waits for the mbarrier at a byte, and where.
+    fn sleeper(&self, byte: u32, own: u32) -> Option<(u32, usize)> {
+        let mut sleepers = self.sleepers.iter();
+        let found = sleepers.find(|(thread, (at, _))| *at == byte && **thread != own);
+        found.map(|(thread, (_, pc))| (*thread, *pc))
+    }
+
+    /// An instruction signals the mbarriers at a byte of the blocks of these ranks.
+    pub(super) fn signals(&mut self, pc: usize, byte: u32, ranks: u32) {
+        self.signalled.insert((pc, byte), ranks);
+    }
+
+    /// The instructions that signal the mbarriers at a byte of some blocks of the cluster, and not that of a rank: each with the ranks.
+    pub(super) fn leaves_out(&self, byte: u32, rank: u32) -> impl Iterator<Item = (usize, u32)> {
+        let all = self.signalled.iter();
+        let at = all.filter(move |((_, at), ranks)| *at == byte && **ranks >> rank & 1 == 0);
+        at.map(|((pc, _), ranks)| (*pc, *ranks))
     }
 
     /// Marks the last operation that a thread has issued as one of another thread's too.
@@ -342,16 +378,24 @@ impl Engine {
     pub(super) fn missing_wait(&self, operation: Mark) -> Option<String> {
         let is = |issued: &Issued| issued.mark == operation || issued.mark.written() == operation;
         let found = self.groups.iter().find_map(|((class, _), groups)| {
-            let committed = groups.closed.iter().flatten().any(is);
-            (committed || groups.open.iter().any(is)).then_some((class, groups.waited, committed))
+            let group = groups.closed.iter().position(|group| group.iter().any(is));
+            let read = group.is_some_and(|group| group < groups.read);
+            let committed = group.is_some();
+            (committed || groups.open.iter().any(is)).then_some((class, groups.waited, committed, read))
         });
-        let (class, waited, committed) = found?;
+        let (class, waited, committed, read) = found?;
         let kind = match class {
             Class::Copy => "cp.async",
             Class::Bulk => "cp.async.bulk",
             Class::Matrix => "wgmma",
             Class::Tensor | Class::Remote | Class::Told => return None,
         };
+        if read {
+            return Some(format!(
+                "{kind}.wait_group.read waits until the operation has read its source, not until it has written: wait without .read \
+                 (read=False)"
+            ));
+        }
         Some(match (waited, committed) {
             (true, _) => format!("{kind}.wait_group lets its group go on"),
             (false, true) => format!("{kind}.wait_group is missing"),
@@ -393,8 +437,11 @@ impl Engine {
                 marks.push(issued.mark.written());
             }
         }
-        if !read {
+        if read {
+            groups.read = groups.read.max(count);
+        } else {
             groups.closed.drain(..count);
+            groups.read = groups.read.saturating_sub(count);
         }
         marks
     }

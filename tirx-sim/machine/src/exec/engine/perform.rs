@@ -1,6 +1,6 @@
 //! When operations are performed, and which strands can go on then.
 
-use super::barrier::barrier_name;
+use super::barrier::{barrier_name, not_an_mbarrier};
 use super::instruction::{lanes, misuse};
 use super::{Completion, Operation, Reach};
 use crate::bytecode::AsyncInst;
@@ -57,6 +57,14 @@ impl Machine<'_, '_> {
                     }
                 }
                 Ok(())
+            }
+            AsyncInst::SetRegisters { count, more: true } => {
+                let (code, warps) = (self.ctx.code, self.ctx.warps());
+                let registers = &self.shared.registers;
+                match registers.has(code, warps, (self.id, *count)) {
+                    true => Ok(()),
+                    false => Err(registers.missing(code, warps, *count)),
+                }
             }
             _ => Ok(()),
         }
@@ -116,6 +124,29 @@ impl Block {
             Some((Object::Mbarrier(block, byte), Touch::Wait { parity }))
         });
         touches.collect()
+    }
+
+    /// The byte of the mbarrier that sleeping strands of a warp wait for: that of the first lane whose wait is not over.
+    pub(in crate::exec) fn awaited_mbarrier(
+        &mut self,
+        ctx: &Context<'_>,
+        warp: usize,
+        (id, mask): (u16, u32),
+    ) -> Option<u32> {
+        let AsyncInst::Mbarrier(inst) = &ctx.code.asynchronous[id as usize] else {
+            return None;
+        };
+        let lane = lanes(mask).find(|lane| self.sleeps_for(ctx, warp, (id, 1 << lane)).is_some())?;
+        let machine = Machine {
+            ctx,
+            shared: &mut self.shared,
+            warp: &mut self.warps[warp],
+            peers: Peers::none(self.rank),
+            id: warp,
+            call: 0,
+        };
+        let found = machine.barrier_at(lane, machine.wide(inst.barrier, lane), None);
+        found.ok().map(|(_, byte)| byte)
     }
 
     /// Wakes the strands whose wait is over. Gives whether there were any.
@@ -240,13 +271,12 @@ impl Block {
             shared.changes += 1;
             let checks = shared.order.check;
             let object = Object::Mbarrier(shared.order.block, *byte);
-            let Some(barrier) = shared.engine.barriers.get_mut(byte) else {
+            if let Some(trap) = not_an_mbarrier(ctx, shared, operation.lane, *byte, operation.name) {
                 self.shared.touch(object, Touch::Write);
-                let message = format!(
-                    "{} completes at {name}, which nobody has initialized",
-                    operation.name
-                );
-                return Err(misuse(operation.lane, message));
+                return Err(trap);
+            }
+            let Some(barrier) = shared.engine.barriers.get_mut(byte) else {
+                return Err(misuse(operation.lane, name));
             };
             let before = barrier.counts();
             let forked = &operation.forked;

@@ -6,7 +6,7 @@ use crate::exec::cells::Cells;
 use crate::exec::cluster::Peers;
 use crate::exec::early::read_early;
 use crate::exec::engine::Operation;
-use crate::exec::fills::FILLED;
+use crate::exec::fills::{FILLED, Filled, Reading};
 use crate::exec::order::{Conflict, Forked, Known, Place, Space};
 use crate::exec::prior::early;
 use crate::exec::{Context, Shared, Trap, thread_of};
@@ -15,7 +15,7 @@ use crate::findings::Excusable;
 use crate::memory::granules;
 use crate::tensor::descriptor::Descriptor;
 use crate::tensor::format::Format;
-use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
+use crate::tensor_map::TENSOR_MAP_BYTES;
 
 /// What an operation can access.
 pub(crate) struct Reach<'m, 'c> {
@@ -102,7 +102,7 @@ impl Reach<'_, '_> {
     }
 
     /// The operation, a tensor copy, fills bytes of shared memory from an address on.
-    pub(crate) fn fill(&mut self, address: u64, bytes: u32, map: &TensorMap) {
+    pub(crate) fn fill(&mut self, address: u64, bytes: u32, filled: Filled) {
         let (rank, array, offset) = match decode(address) {
             Target::Shared(array, offset) => (None, array, offset),
             Target::Cluster(rank, array, offset) => (Some(rank), array, offset),
@@ -118,7 +118,7 @@ impl Reach<'_, '_> {
         };
         if let Some(array) = self.ctx.code.shared.get(array as usize) {
             let first = array.offset.wrapping_add(offset as u32);
-            shared.fills.fill(first, bytes, map, self.operation.pc);
+            shared.fills.fill(first, bytes, filled, self.operation.pc);
         }
     }
 
@@ -142,6 +142,28 @@ impl Reach<'_, '_> {
         let message = format!("{} reads shared memory {why}", self.operation.name);
         let mut trap = self.trap(FaultKind::Asynchronous, message);
         trap.notes.push((FILLED.to_string(), pc));
+        Some(trap)
+    }
+
+    /// Why the descriptor of an operand contradicts the tile of a block that the operation reads by it.
+    pub(crate) fn contradiction(&mut self, rank: usize, reading: &Reading<'_>) -> Option<Box<Trap>> {
+        let shared = match rank == self.peers.rank() {
+            true => &*self.shared,
+            false => &self.peers.get(rank as u32)?.shared,
+        };
+        let Cells::Fine(places) = &shared.cells else {
+            return None;
+        };
+        let granule = self.ctx.code.granule;
+        let writer = |byte: u32| {
+            places
+                .get(granules(granule, byte as usize * 8, 8).start)?
+                .operation()
+        };
+        let (why, pc) = shared.fills.contradiction(reading, &writer)?;
+        let message = format!("{} reads operand {} {why}", self.operation.name, reading.name);
+        let mut trap = self.trap(FaultKind::Asynchronous, message);
+        trap.notes.extend(pc.map(|pc| (FILLED.to_string(), pc)));
         Some(trap)
     }
 

@@ -8,6 +8,7 @@ use crate::bytecode::{AtomicOp, Direction};
 use crate::exec::access::Check;
 use crate::exec::address::{self, Target};
 use crate::exec::atomic::update;
+use crate::exec::fills::Filled;
 use crate::fault::FaultKind;
 use crate::numeric::Kind;
 use crate::tensor_map::{FILLING_NAN, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
@@ -74,6 +75,12 @@ impl Tile {
     pub(crate) fn counted(map: &TensorMap, gather: bool) -> u64 {
         let (elements, global, _) = unit(map.dtype);
         Tile::extents(map, gather).iter().product::<u64>() / elements * global
+    }
+
+    /// Bytes of a row of the tensor.
+    pub(crate) fn tensor_row(map: &TensorMap) -> u64 {
+        let (elements, global, _) = unit(map.dtype);
+        map.dims.first().map_or(0, |n| n / elements * global)
     }
 
     /// The pieces of the tensor that a box at `at` has, row by row: addresses and bytes. What lies beyond the tensor is none.
@@ -155,6 +162,29 @@ impl Tile {
             return Err("a tensor map with interleaved layout is not simulated".to_string());
         }
         Ok(())
+    }
+
+    /// What the copy brings, as a tensor core may compare it with its descriptor.
+    fn filled(&self) -> Filled {
+        let (elements, _, bytes) = unit(self.map.dtype);
+        let extents = Tile::extents(&self.map, self.gather);
+        let mut at: Vec<i64> = self.at.iter().map(|at| i64::from(*at)).collect();
+        if let Some(first) = at.first_mut() {
+            *first = *first / elements as i64 * bytes as i64;
+        }
+        Filled {
+            swizzle: self.map.swizzle,
+            dtype: self.map.dtype,
+            map_at: self.map_at,
+            row: (extents[0] / elements * bytes) as u32,
+            tensor_row: self.map.dims[0] / elements * bytes,
+            rows: extents[1..].to_vec(),
+            at,
+            steps: (1..extents.len())
+                .map(|d| Tile::step(&self.map, d) as i64)
+                .collect(),
+            gather: self.gather,
+        }
     }
 
     /// The bytes of one element (or unit of elements) in the tensor; `None` beyond it.
@@ -372,7 +402,11 @@ impl Work for Tile {
         reach.note_map(self.map_at)?;
         self.check().map_err(|m| reach.trap(FaultKind::Asynchronous, m))?;
         if self.direction == Direction::In {
-            reach.fill(self.shared, Tile::bytes(&self.map, self.gather) as u32, &self.map);
+            reach.fill(
+                self.shared,
+                Tile::bytes(&self.map, self.gather) as u32,
+                self.filled(),
+            );
         }
         let extents = Tile::extents(&self.map, self.gather);
         let rows: u64 = extents[1..].iter().product();

@@ -4,10 +4,11 @@ use super::{Bank, misuse, moved};
 use crate::exec::access::Check;
 use crate::exec::address;
 use crate::exec::engine::{Operation, Reach, Work};
+use crate::exec::fills::Reading;
 use crate::exec::order::Forked;
 use crate::fault::FaultKind;
 use crate::findings::Excusable;
-use crate::tensor::descriptor::{Descriptor, PIECE};
+use crate::tensor::descriptor::{Descriptor, Operand, PIECE};
 use crate::tensor::format::Format;
 use crate::tensor::matrix::Matrix;
 use crate::tensor::tcgen05::Mma;
@@ -100,7 +101,7 @@ impl Reach<'_, '_> {
         pieces: &[u32],
         format: Option<Format>,
     ) -> Check<Vec<u8>> {
-        let start = address::of_raw(descriptor.start, &self.ctx.code.shared);
+        let start = address::of_byte(descriptor.start, &self.ctx.code.shared);
         let what = "the tile of a descriptor";
         let required = descriptor.alignment();
         if let Some(message) = self.ctx.declared_alignment(start, what, required) {
@@ -108,7 +109,7 @@ impl Reach<'_, '_> {
         }
         let mut bytes = vec![0; pieces.len() * PIECE];
         for (raw, out) in pieces.iter().zip(bytes.chunks_mut(PIECE)) {
-            let mut at = address::of_raw(*raw, &self.ctx.code.shared);
+            let mut at = address::of_byte(*raw, &self.ctx.code.shared);
             if rank != self.peers.rank() {
                 at = address::of_rank(at, rank as u32);
             }
@@ -118,6 +119,26 @@ impl Reach<'_, '_> {
             self.read(at, out)?;
         }
         Ok(bytes)
+    }
+
+    /// Checks that the descriptor of an operand does not contradict the tile that it names.
+    fn agrees(
+        &mut self,
+        rank: usize,
+        descriptor: &Descriptor,
+        operand: &Operand,
+        pieces: &[u32],
+        (name, done): (&str, bool),
+    ) -> Check {
+        let reading = Reading {
+            descriptor,
+            pieces,
+            along: operand.along(),
+            by_rows: operand.by_rows,
+            name,
+            done,
+        };
+        self.contradiction(rank, &reading).map_or(Ok(()), Err)
     }
 
     /// Records and checks an access to cells of tensor memory.
@@ -171,7 +192,9 @@ impl Product {
                 let pieces = operand.pieces(descriptor);
                 for block in 0..mma.group {
                     let rank = reach.rank_of(mma.group, block);
+                    reach.agrees(rank, descriptor, &operand, &pieces, ("A", false))?;
                     let bytes = reach.shared_pieces(rank, descriptor, &pieces, Some(mma.a))?;
+                    reach.agrees(rank, descriptor, &operand, &pieces, ("A", true))?;
                     all.append(operand.matrix(&bytes));
                 }
                 return Ok(all);
@@ -284,7 +307,9 @@ impl Work for Product {
         let mut right = Matrix::zero(0, operand.k);
         for block in 0..mma.group {
             let rank = reach.rank_of(mma.group, block);
+            reach.agrees(rank, &self.right, &operand, &pieces, ("B", false))?;
             let bytes = reach.shared_pieces(rank, &self.right, &pieces, Some(mma.b))?;
+            reach.agrees(rank, &self.right, &operand, &pieces, ("B", true))?;
             right.append(operand.matrix(&bytes));
         }
         let factors = match self.factors {

@@ -10,10 +10,11 @@ use crate::exec::access::Check;
 use crate::exec::engine::{Class, Completion, Issue, Work};
 use crate::exec::order::{Kind, Order, Place};
 use crate::exec::run::Machine;
-use crate::exec::{Shared, Trap};
+use crate::exec::{Shared, Trap, warn};
 use crate::fault::FaultKind;
 use crate::findings::Excusable;
 use crate::tensor::descriptor::Descriptor;
+use crate::tensor::format::Format;
 use crate::tensor::tcgen05::Mma;
 use crate::tensor::tmem::{COLUMNS, Cell};
 use crate::tensor::transfer::Transfer;
@@ -50,6 +51,7 @@ impl Machine<'_, '_> {
                         ),
                     ));
                 };
+                self.never_more_columns(pc, columns);
                 self.warp.v32[*temp as usize][0] = first;
                 let access = &self.ctx.code.accesses[*access as usize];
                 let at = self.warp.v64[*to as usize][0] as i64;
@@ -207,12 +209,20 @@ impl Machine<'_, '_> {
                 barrier,
                 ranks,
                 predicate,
-                ..
+                group,
             } => {
                 for lane in self.on(mask, *predicate) {
                     self.shared.order.tensor_fence_before(self.id, 1 << lane);
                     let address = self.warp.v64[*barrier as usize][lane as usize];
                     let ranks = ranks.map_or(0, |r| self.warp.v32[r as usize][lane as usize] & 0xffff);
+                    if *group == 2 {
+                        let (_, byte) = self.barrier_at(lane, address, None)?;
+                        let told = match ranks.count_ones() {
+                            0 | 1 => 1 << self.peers.rank(),
+                            _ => ranks,
+                        };
+                        self.shared.engine.signals(pc, byte, told);
+                    }
                     let targets: Vec<Option<u32>> = match ranks.count_ones() {
                         0 | 1 => vec![None],
                         _ => (0..16).filter(|r| ranks >> r & 1 != 0).map(Some).collect(),
@@ -265,6 +275,22 @@ impl Machine<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Warns of an allocation that is larger than the block's allocation before: "the number of columns allocated should not
+    /// increase between any two allocations in the execution order within the CTA" (PTX ISA, `tcgen05.alloc`).
+    fn never_more_columns(&mut self, pc: usize, columns: u32) {
+        let before = self.shared.bank.allocated.replace((columns, pc));
+        let Some((fewer, at)) = before.filter(|(fewer, _)| *fewer < columns) else {
+            return;
+        };
+        let message = format!(
+            "tcgen05.alloc of {columns} columns after one of {fewer}: the allocations of a block should not grow (PTX ISA, \
+             tcgen05.alloc)"
+        );
+        let mut trap = misuse(0, message);
+        trap.notes.push((format!("the one of {fewer} columns"), at));
+        warn(self.ctx, self.shared, (self.id, pc), trap);
     }
 
     /// All instructions of a kernel have one `.cta_group` (PTX ISA, "tcgen05 instructions").
@@ -476,6 +502,29 @@ impl Machine<'_, '_> {
             inst.blocks,
         )
         .map_err(|m| misuse(lane, m))?;
+        if let Some(named) = inst.named {
+            let bits = word(inst.descriptor);
+            // Formats of different kinds have the same bits.
+            let encoded = self
+                .ctx
+                .code
+                .descriptors
+                .iter()
+                .filter(|(of, _)| *of == bits)
+                .map(|(_, formats)| *formats);
+            let encoded: Vec<[Format; 3]> = encoded.collect();
+            let described = match encoded.first() {
+                Some(_) if encoded.contains(&named) => named,
+                Some(formats) => *formats,
+                None => mma.formats(),
+            };
+            if let Some(message) = differs(described, named) {
+                return Err(misuse(
+                    lane,
+                    format!("the instruction descriptor {bits:#010x} of tcgen05.mma {message}"),
+                ));
+            }
+        }
         let descriptor = |bits| Descriptor::of_sm100(bits).map_err(|m| misuse(lane, m));
         Ok(Product {
             mma,
@@ -503,6 +552,18 @@ pub(in crate::exec) fn is_dealloc(code: &Code, pc: usize) -> bool {
         ),
         _ => false,
     }
+}
+
+/// How the formats of A, B and D in an instruction descriptor differ from those that a call names.
+fn differs(described: [Format; 3], called: [Format; 3]) -> Option<String> {
+    let operands = [("A", "a_dtype"), ("B", "b_dtype"), ("D", "d_dtype")];
+    let pairs = described.into_iter().zip(called);
+    let ((name, argument), (described, called)) =
+        operands.into_iter().zip(pairs).find(|(_, (x, y))| x != y)?;
+    let [described, called] = [described, called].map(|format| format!("{format:?}").to_lowercase());
+    Some(format!(
+        "says that {name} is of {described}, and the call that it is of {called} ({argument}): the hardware follows the descriptor"
+    ))
 }
 
 fn transfer_cells(transfer: &Transfer, base: u32) -> impl Iterator<Item = Cell> {

@@ -38,6 +38,8 @@ pub(super) struct Bank {
     storing: Vec<Storing>,
     /// The histories as they were before columns were freed, for the other block of a pair.
     before_free: Vec<Place>,
+    /// The columns of the last allocation, and the instruction.
+    allocated: Option<(u32, usize)>,
 }
 
 /// A store that its warp has not waited for, as other warps see it.
@@ -101,6 +103,7 @@ impl Bank {
         self.memory.reset();
         self.places.clear();
         self.group = None;
+        self.allocated = None;
     }
 
     /// The instruction of an allocation that has not been freed.
