@@ -281,7 +281,7 @@ def box_between_multiples_of_16_bytes(A: T.Buffer((4, 8), "float32"), B: T.Buffe
 # sim: descriptor_beyond_the_tile
 #   A: float16[64x16] = 1
 #   B: float32[128x4] = 0
-#   fault: out-of-bounds
+#   fault: are the same bytes
 @T.prim_func
 def descriptor_beyond_the_tile(A: T.Buffer((64, 16), "float16"), B: T.Buffer((128, 4), "float32")):
     T.device_entry()

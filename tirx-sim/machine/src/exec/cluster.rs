@@ -223,7 +223,14 @@ impl Machine<'_, '_> {
 
     /// "All threads in the warp must execute the same barrier.cluster instruction" (PTX ISA, `.aligned`).
     fn aligned_at_cluster(&self, mask: u32, aligned: bool) -> Check {
-        if !aligned || mask == self.warp.alive {
+        let asleep = self
+            .warp
+            .strands
+            .iter()
+            .filter(|s| matches!(s.status, Status::Asleep(_)));
+        let asleep = asleep.fold(0, |lanes, strand| lanes | strand.mask);
+        // Lanes go ahead of one that waits only where nothing else can run: what it waits for is the cause.
+        if !aligned || self.warp.alive & !mask & !asleep == 0 {
             return Ok(());
         }
         let message = format!(
