@@ -11,7 +11,8 @@ use tirx_services::data::Said;
 use tirx_services::editor::{self, Document, Repair, Wanted};
 use tirx_services::kernel::{Loaded, Result};
 use tirx_services::layout;
-use tirx_services::simulation::{self, Report};
+use tirx_services::simulation;
+pub use tirx_services::simulation::Report;
 use tirx_services::texts::{self, Cuda, Pass};
 use tirx_services::tiles::{Explained, explained};
 
