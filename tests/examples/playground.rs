@@ -1,4 +1,4 @@
-//! `playground FILE`: the runs of all filetests with `# sim:` lines, natively, for the playground's tests: a line of JSON for each
+//! `playground FILE`: the runs of all filetests with `# sim:` lines, natively, for the playground's tests: lines of JSON for each
 //! filetest, with the question and the answer. `playground/web/test/same.mjs` asks the WebAssembly module the same.
 
 use std::collections::BTreeMap;
@@ -12,17 +12,13 @@ use tirx_playground::session::{Report, Runs, Source};
 use tirx_tests::Case;
 use tirx_tests::files::filetests;
 
-/// The file's question and answer; `None` for one without `# sim:` lines.
+/// The file's questions and answers; `None` for one without `# sim:` lines.
 fn line(path: &std::path::Path) -> Result<Option<String>, String> {
     let case = Case::read(path)?;
     if !case.text.contains("# sim:") {
         return Ok(None);
     }
-    let runs = Runs {
-        elements: 8,
-        ..Runs::default()
-    };
-    let on = |arch: &str| -> Result<(Source, Report), String> {
+    let on = |arch: &str, kernel: Option<&str>| -> Result<(String, Report), String> {
         let source = Source {
             name: format!("{}.py", case.name()),
             text: with_defines(&case.text),
@@ -30,27 +26,27 @@ fn line(path: &std::path::Path) -> Result<Option<String>, String> {
             files: beside(path)?,
             ..Source::default()
         };
+        let runs = Runs {
+            elements: 8,
+            kernel: kernel.map(str::to_string),
+            ..Runs::default()
+        };
         let report = Session::new().simulate(&source, &runs);
-        Ok((source, report))
+        let line = json!({ "source": source, "runs": runs, "report": report });
+        Ok((format!("{line}\n"), report))
     };
-    // The file's GPU, or else the first that has what its kernels use.
-    let (mut source, mut report) = on(&case.arch)?;
-    let has_all = |report: &Report| report.runs.iter().all(|run| run.errors.is_empty());
-    for arch in ARCHITECTURES {
-        if has_all(&report) {
-            break;
+    let (mut lines, report) = on(&case.arch, None)?;
+    // Kernels that need another GPU are run as the first that has what they use.
+    for run in report.runs.iter().filter(|run| !run.errors.is_empty()) {
+        for arch in ARCHITECTURES {
+            let (line, other) = on(arch, Some(&run.kernel))?;
+            if other.runs.iter().all(|run| run.errors.is_empty()) {
+                lines.push_str(&line);
+                break;
+            }
         }
-        (source, report) = on(arch)?;
     }
-    // The filetests themselves hold the results against what is expected; here both machines must only agree.
-    for failed in report.runs.iter().filter(|run| !run.passed) {
-        let why = failed.message.as_deref().unwrap_or("it is not run");
-        eprintln!("note: {}: {} fails natively: {why}", source.name, failed.kernel);
-    }
-    Ok(Some(format!(
-        "{}\n",
-        json!({ "source": source, "runs": runs, "report": report })
-    )))
+    Ok(Some(lines))
 }
 
 /// The text with the values of its `-D` lines in its `# sim:` lines: the playground knows these only.

@@ -1,5 +1,5 @@
-// Does the module answer as the same code does natively? `node same.mjs MODULE SITE NATIVE`: NATIVE has a line of JSON for each
-// filetest, with the question and the native answer.
+// Does the module answer as the same code does natively? `node same.mjs MODULE SITE NATIVE`: NATIVE has lines of JSON for each
+// filetest, with a question and the native answer.
 
 import { readFileSync } from "node:fs";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
@@ -41,10 +41,10 @@ if (isMainThread) {
   for (const text of failed) console.error(text);
   const seconds = ((Date.now() - start) / 1000).toFixed(0);
   if (failed.length || !runs) {
-    console.error(`${failed.length} of ${lines.length} filetests differ under node`);
+    console.error(`${failed.length} of ${lines.length} questions differ under node`);
     process.exit(1);
   }
-  console.log(`${lines.length} filetests, ${runs} runs: the same reports and bytes under node (${seconds} s)`);
+  console.log(`${lines.length} questions about filetests, ${runs} runs: the same reports and bytes under node (${seconds} s)`);
 } else {
   const { Session, reason } = await load(workerData);
   parentPort.on("message", (line) => {
