@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tirx_ir::{IRModule, Levels, with_stack_for};
+use tirx_sim_machine::Stats;
 use tirx_sim_machine::bytecode::{Axis, Code};
-use tirx_sim_machine::grid::{self, Launch, LaunchOptions, Stats};
+use tirx_sim_machine::grid::{self, Launch, LaunchOptions};
 use tirx_sim_machine::numeric::Kind;
 use tirx_sim_machine::{Exploration, Fault, FaultKind, FaultLocation, FaultReport, Memory, StandIns, Window};
 use tirx_source::Diagnostics;

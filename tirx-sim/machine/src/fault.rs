@@ -1,11 +1,11 @@
 //! What can go wrong while a kernel runs, and how it is reported.
 
 use std::fmt;
-use std::sync::Arc;
 
-use crate::grid::Stats;
-use tirx_source::diagnostic::{CALLED, Level, Message, Place};
-use tirx_source::source::{SourceMap, Span};
+use crate::location::FaultLocation;
+use crate::observe::{LineCounts, Snapshot};
+use crate::timeline::TimelineEvent;
+use tirx_source::diagnostic::{CALLED, Level, Message};
 
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,72 +75,6 @@ impl fmt::Display for FaultKind {
 /// Calls around a place that a report shows.
 const MAX_CALLS: usize = 4;
 
-/// A line of the kernel's source.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FaultLocation {
-    /// The file as the user named it.
-    pub file: String,
-    /// Line, from 1.
-    pub line: u32,
-    /// Column in characters, from 1.
-    pub column: u32,
-    /// Byte range of the faulty text in the file: the first byte and one past the last.
-    pub bytes: (u32, u32),
-    /// Line and column after the last character at fault.
-    pub end: (u32, u32),
-    /// The line's text.
-    pub text: String,
-    /// Of a line of an inline function: the line that calls it.
-    pub call: Option<Arc<FaultLocation>>,
-}
-
-impl FaultLocation {
-    /// Where a span begins; `None` where it is of no text.
-    pub fn of(sources: &SourceMap, span: Span) -> Option<FaultLocation> {
-        let around = sources.calls(span);
-        // From the outermost call on.
-        let call = around.into_iter().rev().fold(None, |call, around| {
-            FaultLocation::at(sources, around, call).map(Arc::new)
-        });
-        FaultLocation::at(sources, span, call)
-    }
-
-    fn at(sources: &SourceMap, span: Span, call: Option<Arc<FaultLocation>>) -> Option<FaultLocation> {
-        let place = Place::of(sources, span)?;
-        Some(FaultLocation {
-            call,
-            file: place.file,
-            line: place.start.0,
-            column: place.start.1,
-            bytes: place.bytes,
-            end: place.end,
-            text: place.text,
-        })
-    }
-
-    /// The calls around the line, innermost first.
-    pub fn calls(&self) -> impl Iterator<Item = &FaultLocation> {
-        std::iter::successors(self.call.as_deref(), |location| location.call.as_deref())
-    }
-
-    /// The lines, from the place's own to the outermost call: equal for instructions that are counted together.
-    pub fn key(&self) -> Vec<(&str, u32)> {
-        let all = std::iter::once(self).chain(self.calls());
-        all.map(|at| (at.file.as_str(), at.line)).collect()
-    }
-
-    fn place(&self) -> Place {
-        Place {
-            file: self.file.clone(),
-            bytes: self.bytes,
-            start: (self.line, self.column),
-            end: self.end,
-            text: self.text.clone(),
-            label: String::new(),
-        }
-    }
-}
-
 /// Another place involved in a fault: the other access of a race, a waiting thread of a deadlock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultNote {
@@ -148,6 +82,24 @@ pub struct FaultNote {
     pub message: String,
     /// Where.
     pub location: Option<FaultLocation>,
+}
+
+/// What a launch did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Work done: operators of the lowered kernel (arithmetic, conversions, loads, stores, calls; loop control aside)
+    /// times the lanes they were run for. What is the same for a whole warp counts for each lane, as on a GPU.
+    pub lane_ops: u64,
+    /// What the kernel printed, by block.
+    pub output: String,
+    /// The events of the block that [`LaunchOptions::timeline`] names.
+    pub timeline: Vec<TimelineEvent>,
+    /// Counts by line, where [`Observe::counters`] asks for them.
+    pub counts: Vec<LineCounts>,
+    /// Values at the line that [`Observe::stop`] names.
+    pub snapshots: Vec<Snapshot>,
+    /// What the launch has gone on after, as [`LaunchOptions::continue_after`] says: one for each place in the kernel.
+    pub findings: Vec<Fault>,
 }
 
 /// An error of a running kernel. `Display` shows everything, over several lines; the parts are those of

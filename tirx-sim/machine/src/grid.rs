@@ -9,11 +9,11 @@ use crate::exec::prior::Before;
 use crate::exec::steps;
 use crate::exec::{Context, Group, GroupStop, Ledger};
 use crate::explore::Exploration;
-use crate::fault::{Fault, FaultKind};
+use crate::fault::{Fault, FaultKind, Stats};
 use crate::findings::{ContinueAfter, Findings};
 use crate::memory::{Memory, Prior, Storage};
 use crate::numeric::Kind;
-use crate::observe::{LineCounts, Observe, Observer, Snapshot};
+use crate::observe::{Observe, Observer};
 use crate::stand_in::StandIns;
 use crate::timeline::TimelineEvent;
 use crate::turns::{Left, Taken, Turns};
@@ -79,24 +79,6 @@ impl Default for LaunchOptions {
             observe: Observe::default(),
         }
     }
-}
-
-/// What a launch did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Work done: operators of the lowered kernel (arithmetic, conversions, loads, stores, calls; loop control aside)
-    /// times the lanes they were run for. What is the same for a whole warp counts for each lane, as on a GPU.
-    pub lane_ops: u64,
-    /// What the kernel printed, by block.
-    pub output: String,
-    /// The events of the block that [`LaunchOptions::timeline`] names.
-    pub timeline: Vec<TimelineEvent>,
-    /// Counts by line, where [`Observe::counters`] asks for them.
-    pub counts: Vec<LineCounts>,
-    /// Values at the line that [`Observe::stop`] names.
-    pub snapshots: Vec<Snapshot>,
-    /// What the launch has gone on after, as [`LaunchOptions::continue_after`] says: one for each place in the kernel.
-    pub findings: Vec<Fault>,
 }
 
 /// Runs a grid whose launch has been checked to its end, blocks in parallel on rayon's threads. `turn` is told the

@@ -18,7 +18,8 @@
 //! | `timeline` | when warps ran and waited |
 //! | `observe` | counts by line, values at a line |
 //! | `tensor_map` | tensor maps of the copy engine |
-//! | `fault` | errors |
+//! | `location` | lines of the kernel's text |
+//! | `fault` | errors, and the statistics of a launch |
 //! | `findings` | errors that a launch may go on after |
 
 #![forbid(unsafe_code)]
@@ -35,6 +36,7 @@ mod fault;
 mod findings;
 #[doc(hidden)]
 pub mod grid;
+mod location;
 mod memory;
 #[doc(hidden)]
 pub mod numeric;
@@ -55,9 +57,10 @@ pub use bytecode::{DebugHome, DebugName};
 #[doc(hidden)]
 pub use exec::address;
 pub use explore::{Exploration, Explored};
-pub use fault::{Fault, FaultKind, FaultLocation, FaultNote, FaultReport};
+pub use fault::{Fault, FaultKind, FaultNote, FaultReport, Stats};
 pub use findings::{ContinueAfter, Excusable};
-pub use grid::{Launch, LaunchOptions, Stats};
+pub use grid::{Launch, LaunchOptions};
+pub use location::FaultLocation;
 pub use memory::{Allocation, Memory};
 pub use observe::{Counts, KINDS, LineCounts, Named, Observe, Snapshot, StopAt};
 pub use stand_in::{StandInCall, StandIns};

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use crate::bytecode::Code;
-use crate::fault::FaultLocation;
+use crate::location::FaultLocation;
 
 /// What is to be observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! Time is counted in instructions of a warp. A warp that waits goes on when the last of those it waits for has come; an
 //! operation takes a fixed time. So a timeline shows who waits for whom, not how long a GPU takes.
 
-use crate::fault::FaultLocation;
+use crate::location::FaultLocation;
 
 /// Where an event belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,7 @@ use super::{
     LocalArray, Operand, Pc, Print, R, Region, RegisterArray, SharedArray, Shuffle, ShuffleMode, TensorInst,
     TileInst, WgmmaInst,
 };
-use crate::fault::FaultLocation;
+use crate::location::FaultLocation;
 use crate::numeric::Kind;
 use crate::tensor::format::Format;
 

@@ -14,7 +14,7 @@ use super::place::Spot;
 use super::run::Machine;
 use crate::alu::LANES;
 use crate::bytecode::{Access, AsyncInst, DebugHome, Inst, Operand, Region, TensorInst};
-use crate::fault::FaultLocation;
+use crate::location::FaultLocation;
 use crate::numeric::Kind;
 use crate::observe::{Counts, KINDS, MOST_ELEMENTS, MOST_SNAPSHOTS, Named, Observer, Snapshot, StopAt};
 
