@@ -92,13 +92,13 @@ pub struct Stats {
     pub lane_ops: u64,
     /// What the kernel printed, by block.
     pub output: String,
-    /// The events of the block that [`LaunchOptions::timeline`] names.
+    /// The events of the block that [`LaunchOptions::timeline`](crate::LaunchOptions::timeline) names.
     pub timeline: Vec<TimelineEvent>,
-    /// Counts by line, where [`Observe::counters`] asks for them.
+    /// Counts by line, where [`Observe::counters`](crate::Observe::counters) asks for them.
     pub counts: Vec<LineCounts>,
-    /// Values at the line that [`Observe::stop`] names.
+    /// Values at the line that [`Observe::stop`](crate::Observe::stop) names.
     pub snapshots: Vec<Snapshot>,
-    /// What the launch has gone on after, as [`LaunchOptions::continue_after`] says: one for each place in the kernel.
+    /// What the launch has gone on after, as [`LaunchOptions::continue_after`](crate::LaunchOptions::continue_after) says: one for each place in the kernel.
     pub findings: Vec<Fault>,
 }
 
