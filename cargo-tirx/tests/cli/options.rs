@@ -85,7 +85,9 @@ fn files(folders: &[&str], end: &str) -> Vec<(String, String)> {
     paths.sort();
     let text = |path: &Path| {
         let text = fs::read_to_string(path).unwrap();
-        text.split("#[cfg(test)]").next().unwrap_or_default().to_string()
+        let tests = ["#[cfg(test)]", "#[cfg(all(test,"].map(|start| text.find(start));
+        let end = tests.into_iter().flatten().min().unwrap_or(text.len());
+        text[..end].to_string()
     };
     let name = |path: &Path| path.strip_prefix(root()).unwrap().display().to_string();
     paths.iter().map(|path| (name(path), text(path))).collect()
