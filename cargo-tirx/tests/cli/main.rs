@@ -87,6 +87,8 @@ impl Folder {
         } = Command::new(env!("CARGO_BIN_EXE_cargo-tirx"))
             .args(args)
             .current_dir(self.0.path())
+            // Cargo sets it for tests, not for its subcommands.
+            .env_remove("CARGO_MANIFEST_DIR")
             .envs(variables.iter().copied())
             .output()
             .unwrap();

@@ -57,7 +57,3 @@ def as_filled(A: T.Buffer((64, 32), "float16"), B: T.Buffer((128, 4), "float32")
 #   replace: 'in_dtype="float16",' -> 'in_dtype="bfloat16",'
 #   fault: as bf16, and the tensor copy has filled the tile with elements of float16
 
-# The report names the product beside the wait, where it has read at last.
-# variant: product_of_other_type of as_filled
-#   replace: 'in_dtype="float16",' -> 'in_dtype="bfloat16",'
-#   fault: note: the product is issued here

@@ -228,12 +228,7 @@ impl Fills {
         let pc = *pc;
         // The piece of the tile that the copy has put here, and the one that the descriptor looks for.
         if fill.swizzle.apply(byte) != descriptor.swizzle.place(byte, descriptor.base) {
-            let message = format!(
-                "by a descriptor with {}, and the tensor copy has filled the tile with {}",
-                mode(descriptor.swizzle.name()),
-                mode(fill.swizzle.name())
-            );
-            return Some((message, pc));
+            return Some((other_swizzle(descriptor, fill), pc));
         }
         let format = format.filter(|format| !holds(fill.dtype, *format))?;
         let message = format!(
@@ -242,6 +237,15 @@ impl Fills {
         );
         Some((message.to_lowercase(), pc))
     }
+}
+
+/// The swizzles of a descriptor and of the copy differ.
+fn other_swizzle(descriptor: &Descriptor, fill: &Filled) -> String {
+    format!(
+        "by a descriptor with {}, and the tensor copy has filled the tile with {}",
+        mode(descriptor.swizzle.name()),
+        mode(fill.swizzle.name())
+    )
 }
 
 impl Reading<'_> {
@@ -325,6 +329,9 @@ impl Reading<'_> {
 
     /// Neighbouring lines that are not neighbours in the tile.
     fn lines_apart(&self, line: usize, here: &Source, next: &Source, fill: &Filled) -> String {
+        if fill.swizzle.name() != self.descriptor.swizzle.name() {
+            return other_swizzle(self.descriptor, fill);
+        }
         let [unit, _] = self.units();
         format!(
             "by a descriptor with {}, {}, by which {unit} {line} is at {} and {unit} {} at {}: the tensor copy has filled the tile \
