@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`kernel`] | what does a text in memory become, and what is wrong with it? |
 //! | [`language`] | which names does the language have, with which signatures? |
-//! | [`reference`] | what does a name mean, which GPUs have it, and which line uses it? |
+//! | [`mod@reference`] | what does a name mean, which GPUs have it, and which line uses it? |
 //! | [`texts`] | which IR and which CUDA text does it become? |
 //! | [`tiles`] | how is each tile primitive lowered, and why so? |
 //! | [`layout`] | where does a layout put each element? |

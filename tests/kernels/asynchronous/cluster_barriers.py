@@ -41,11 +41,6 @@ def two_places(A: T.Buffer((2, 64), "float32"), B: T.Buffer((2, 64), "float32"))
 #   fault: 16 of the warp's 32 lanes come to this cluster barrier
 #   seeds: 4
 
-# Without `.aligned` they may.
-# variant: halves_that_are_not_aligned of two_places
-#   replace: "    if warp == 0:\n        T.cuda.cluster_sync()\n    else:\n        T.cuda.cluster_sync()" -> "    if tx % 2 == 0:\n        T.ptx.barrier.cluster.arrive(aligned=False)\n    else:\n        T.ptx.barrier.cluster.arrive(aligned=False)\n    T.ptx.barrier.cluster.wait(aligned=False)"
-#   seeds: 4
-
 # A warp skips the barrier and comes to the next one: the barriers of the two are one.
 # variant: a_warp_skips of two_places
 #   replace: "    else:\n        T.cuda.cluster_sync()\n" -> ""
