@@ -37,7 +37,7 @@ fn shared_limit(target: &Target) -> i128 {
         75 => 64 * KIB,
         80 | 87 => 163 * KIB,
         86 | 89 | 120 | 121 => 99 * KIB,
-        // Rubin: what nvcc 13.2 and TVM 0.27 let its kernels use.
+        // Rubin: the most that kernels of the package `tirx-kernels` use; not compared with a GPU.
         107 => 327 * KIB,
         _ => 227 * KIB,
     }
