@@ -139,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(64) blocks_kernel(const float* __re
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-extern "C" __global__ void __launch_bounds__(4) bits_kernel(const float* __restrict__ A_ptr, float* __restrict__ B_ptr, unsigned int* __restrict__ C_ptr, const nv_bfloat16* __restrict__ G_ptr, const half* __restrict__ H_ptr) {
+extern "C" __global__ void __launch_bounds__(4) bits_kernel(const float* __restrict__ A_ptr, float* __restrict__ B_ptr, unsigned int* C_ptr, const nv_bfloat16* __restrict__ G_ptr, const half* __restrict__ H_ptr) {
   C_ptr[(int)threadIdx.x] = __float_as_uint(A_ptr[(int)threadIdx.x]);
   B_ptr[(int)threadIdx.x] = __uint_as_float(C_ptr[(int)threadIdx.x] + 0x800000U);
   B_ptr[(int)threadIdx.x + 4] = __half2float(H_ptr[(int)threadIdx.x]) + __bfloat162float(G_ptr[(int)threadIdx.x]);
@@ -318,7 +318,7 @@ extern "C" __global__ void __launch_bounds__(4) dependent_kernel(float* A_ptr) {
 
 #include <cooperative_groups.h>
 
-extern "C" __global__ void __launch_bounds__(32) cooperative_kernel(float* __restrict__ A_ptr, float* __restrict__ B_ptr) {
+extern "C" __global__ void __launch_bounds__(32) cooperative_kernel(float* A_ptr, float* B_ptr) {
   B_ptr[(int)blockIdx.x * 32 + (int)threadIdx.x] = A_ptr[(int)blockIdx.x * 32 + (int)threadIdx.x] + 1.0f;
   cooperative_groups::this_grid().sync();
   A_ptr[(int)blockIdx.x * 32 + (int)threadIdx.x] = B_ptr[127 - (int)threadIdx.x - (int)blockIdx.x * 32];

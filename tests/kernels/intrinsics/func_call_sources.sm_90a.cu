@@ -8,7 +8,7 @@ __device__ __forceinline__ float minus(float x, float y) { return shared_square(
 template <int N>
 __device__ __forceinline__ float scale(float x) { return x * N; }
 
-extern "C" __global__ void __launch_bounds__(32) sources_kernel(const float* __restrict__ A_ptr, float* __restrict__ B_ptr) {
+extern "C" __global__ void __launch_bounds__(32) sources_kernel(const float* __restrict__ A_ptr, float* B_ptr) {
   float a[1];
   a[0] = plus(A_ptr[(int)threadIdx.x], B_ptr[(int)threadIdx.x]);
   float b[1];

@@ -29,7 +29,7 @@ __device__ __forceinline__ unsigned int tirx_cuda_iket_sentinel_token_none() {
 
 __device__ __forceinline__ unsigned int tvm_builtin_iket_official_event(int event) { return event; }
 
-extern "C" __global__ void __launch_bounds__(32) events_kernel(unsigned int* __restrict__ A_ptr) {
+extern "C" __global__ void __launch_bounds__(32) events_kernel(unsigned int* A_ptr) {
   tirx_cuda_iket_mark_begin();
   tirx_cuda_iket_mark_value((int)threadIdx.x);
   unsigned int token[1];

@@ -16,7 +16,7 @@ __device__ __forceinline__ void tirx_ptx_st_release_gpu_global_u32(void* address
   asm volatile("st.release.gpu.global.u32 [%0], %1;" :  : "l"(address), "r"(r0) : "memory");
 }
 
-extern "C" __global__ void __launch_bounds__(32) flag_kernel(float* __restrict__ D_ptr, unsigned int* __restrict__ F_ptr) {
+extern "C" __global__ void __launch_bounds__(32) flag_kernel(float* D_ptr, unsigned int* F_ptr) {
   asm volatile("" : : "r"(threadIdx.x));
   unsigned int seen[1];
   if ((unsigned int)(int)blockIdx.x == 0U) {

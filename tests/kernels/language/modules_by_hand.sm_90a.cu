@@ -11,7 +11,7 @@ static __device__ __forceinline__ int twice(int value) {
   return value * 2;
 }
 
-extern "C" __global__ void __launch_bounds__(32) both_kernel(int* __restrict__ A_ptr, int* __restrict__ B_ptr) {
+extern "C" __global__ void __launch_bounds__(32) both_kernel(int* A_ptr, int* __restrict__ B_ptr) {
   int doubled[1];
   doubled[0] = twice(A_ptr[(int)threadIdx.x]);
   B_ptr[(int)threadIdx.x] = doubled[0] + square(A_ptr, (int)threadIdx.x);

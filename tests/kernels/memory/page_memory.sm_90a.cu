@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(32) views_kernel(const float* __res
 
 #include <cuda_fp16.h>
 
-extern "C" __global__ void __launch_bounds__(64) shared_kernel(half* __restrict__ A_ptr) {
+extern "C" __global__ void __launch_bounds__(64) shared_kernel(half* A_ptr) {
   __shared__ alignas(64) half As[64];
   As[(int)threadIdx.x] = A_ptr[(int)threadIdx.x];
   __syncthreads();

@@ -1,20 +1,22 @@
 //! Which pointer parameters of a kernel are declared `__restrict__`.
 //!
 //! Those of a function with the attribute `tirx.noalias`, except where `__restrict__` makes nvcc generate wrong code;
-//! see the first two entries of [the list](super).
+//! see the first three entries of [the list](super).
 //!
 //! Where loads can be merged, the pointer that is only read is not `__restrict__`, and neither is a pointer that is
-//! loaded from after a store where that load is a whole arm. All other pointers stay `__restrict__`, so that nvcc may
-//! reorder loads.
+//! loaded from after a store where that load is a whole arm. A pointer that the kernel loads and stores through is not
+//! `__restrict__` either if threads synchronize between two of its accesses ([`exchanged`]). All other pointers stay
+//! `__restrict__`, so that nvcc may reorder loads.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cuda::analysis::Facts;
-use crate::intrin::Op;
+use crate::intrin::row::{Memory, Synchronizes};
+use crate::intrin::{Effect, Op};
 use crate::ir::abi::LaunchParam;
 use crate::ir::abi::keys::KERNEL_LAUNCH_PARAMS;
 use crate::ir::at;
-use crate::ir::{BinOp, BufferStore, Expr, ExprKind, PrimFunc, Stmt, StmtKind, Type, Var, Visitor};
+use crate::ir::{BinOp, Buffer, BufferStore, Expr, ExprKind, PrimFunc, Stmt, StmtKind, Type, Var, Visitor};
 
 /// The pointers of a kernel that are declared `__restrict__`.
 #[derive(Debug)]
@@ -36,10 +38,9 @@ impl Promised {
                 except: FxHashSet::default(),
             };
         }
-        Promised {
-            any: true,
-            except: merged(func, facts),
-        }
+        let mut except = merged(func, facts);
+        except.extend(exchanged(func));
+        Promised { any: true, except }
     }
 
     /// Whether a parameter may be declared `__restrict__`.
@@ -93,6 +94,140 @@ fn without(all: &Loads, first: &Loads, second: &Loads) -> Loads {
     }
     rest.retain(|load| load.count > 0);
     rest
+}
+
+/// Parameters through which threads pass values to each other: both loaded and stored, with a synchronization between
+/// two of the accesses.
+///
+/// A `__restrict__` pointer promises that nobody else writes the memory while this thread uses it, so nvcc keeps a loaded
+/// value over the synchronization.
+fn exchanged(func: &PrimFunc) -> Vec<Var> {
+    let mut walk = Exchanges::default();
+    walk.visit_stmt(&func.body);
+    let exchanges = |uses: &Uses| {
+        uses.separated
+            && (uses.loaded && (uses.stored || uses.written_elsewhere)
+                || uses.stored && (uses.read_elsewhere || uses.written_elsewhere))
+    };
+    let found = walk.pointers.into_iter().filter(|(_, uses)| exchanges(uses));
+    found.map(|(pointer, _)| pointer).collect()
+}
+
+/// The uses of one global pointer.
+#[derive(Default)]
+struct Uses {
+    /// An element is loaded in the text itself.
+    loaded: bool,
+    /// An element is stored in the text itself.
+    stored: bool,
+    /// An address is the operand of an operation that reads.
+    read_elsewhere: bool,
+    /// An address is the operand of an operation that writes, or may write.
+    written_elsewhere: bool,
+    /// Synchronizations before the last use.
+    synchronizations: u32,
+    /// A synchronization stands between two uses.
+    separated: bool,
+}
+
+/// Collects the uses of global pointers in the order of execution.
+#[derive(Default)]
+struct Exchanges {
+    pointers: FxHashMap<Var, Uses>,
+    /// The pointer of each use so far.
+    order: Vec<Var>,
+    /// Synchronizations so far.
+    synchronizations: u32,
+}
+
+impl Exchanges {
+    fn add(&mut self, pointer: &Var, note: impl FnOnce(&mut Uses)) {
+        if !is_global(pointer) {
+            return;
+        }
+        let now = self.synchronizations;
+        let uses = self.pointers.entry(pointer.clone()).or_insert_with(|| Uses {
+            synchronizations: now,
+            ..Uses::default()
+        });
+        uses.separated |= uses.synchronizations != now;
+        uses.synchronizations = now;
+        note(uses);
+        self.order.push(pointer.clone());
+    }
+
+    /// An address as an operand of an operation.
+    fn pass(&mut self, pointer: &Var, memory: Memory) {
+        self.add(pointer, |uses| {
+            uses.read_elsewhere |= memory != Memory::Writes;
+            uses.written_elsewhere |= memory != Memory::Reads;
+        });
+    }
+
+    /// An operand of an operation with an effect on memory.
+    fn operand(&mut self, arg: &Expr, memory: Memory) {
+        match &arg.kind {
+            ExprKind::Var(pointer) => self.pass(pointer, memory),
+            ExprKind::Call {
+                op: Op::AddressOf,
+                args,
+            } => {
+                for arg in args {
+                    match &arg.kind {
+                        ExprKind::BufferLoad { buffer, indices, .. } => {
+                            indices.iter().for_each(|e| self.visit_expr(e));
+                            self.pass(&buffer.data, memory);
+                        }
+                        _ => self.visit_expr(arg),
+                    }
+                }
+            }
+            _ => self.visit_expr(arg),
+        }
+    }
+}
+
+impl Visitor for Exchanges {
+    fn visit_expr(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Call {
+                op: Op::AddressOf, ..
+            }
+            | ExprKind::Var(_) => self.operand(expr, Memory::None),
+            ExprKind::Call { op, args } => {
+                let traits = op.traits();
+                args.iter().for_each(|arg| self.operand(arg, traits.memory));
+                let alone = matches!(traits.synchronizes, Synchronizes::Nobody | Synchronizes::Lanes);
+                self.synchronizations += u32::from(!alone || op.effect() == Effect::Opaque);
+            }
+            ExprKind::BufferLoad { buffer, .. } => {
+                self.walk_expr(expr);
+                self.add(&buffer.data, |uses| uses.loaded = true);
+            }
+            _ => self.walk_expr(expr),
+        }
+    }
+
+    fn visit_stmt(&mut self, stmt: &Stmt) {
+        let (uses, synchronizations) = (self.order.len(), self.synchronizations);
+        self.walk_stmt(stmt);
+        match &stmt.kind {
+            StmtKind::BufferStore(BufferStore { buffer, .. }) => {
+                self.add(&buffer.data, |uses| uses.stored = true);
+            }
+            StmtKind::For(_) | StmtKind::While(..) if self.synchronizations != synchronizations => {
+                // One iteration's uses are before the synchronization that the next iteration's are after.
+                for pointer in &self.order[uses..] {
+                    if let Some(uses) = self.pointers.get_mut(pointer) {
+                        uses.separated = true;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn visit_buffer_def(&mut self, _buffer: &Buffer) {}
 }
 
 /// Parameters of which a load can be merged with another load, so that a stored value would not be seen.

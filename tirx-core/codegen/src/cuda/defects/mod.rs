@@ -12,6 +12,15 @@
 //! - *Written instead:* no `__restrict__` on the pointers of such pairs ([`aliases`]).
 //! - *Tests:* `tests/kernels/memory/chosen_loads.py`, those of `aliases.rs`.
 //!
+//! # A loaded value is kept over a barrier
+//!
+//! - *Breaks:* in `x = P[0]; __syncthreads(); if (t == 0) P[0] = 10; __syncthreads(); y = P[0]` the threads other than 0 keep
+//!   the value of the first load if `P` is `__restrict__`.
+//! - *Versions:* nvcc 13.0. The qualifier allows this: the other thread's store is an access by another pointer.
+//! - *Written instead:* no `__restrict__` on a pointer that the kernel loads and stores through with a synchronization
+//!   between two of the accesses ([`aliases`]).
+//! - *Tests:* `tests/kernels/language/one_element_buffers.py` (on a GPU), `tests/kernels/memory/exchanged_in_global.py`.
+//!
 //! # Constant loads move over `griddepcontrol.wait`
 //!
 //! - *Breaks:* a load through `const __restrict__` behind `griddepcontrol.wait` becomes `ld.global.nc` and is moved before
