@@ -19,9 +19,9 @@
 //! | `# test: parse` | the printed IR is that of `NAME.parse.txt`, beside the file |
 //! | `# test: parse only` | the same, and the kernels are not lowered |
 //! | `# test: lower PASS` | the IR after `PASS` is that of `NAME.PASS.txt` |
-//! | `# test: cuda sm_90a` | the CUDA text is that of `NAME.sm_90a.cu`; nvcc takes it, where there is one |
+//! | `# test: cuda sm_90a` | the CUDA text is that of `NAME.sm_90a.cu`, and nvcc takes it |
 //! | `# test: target sm_100a` | the kernels are lowered and run for this GPU, not for sm_90a |
-//! | `# test: compile sm_100a` | nvcc takes the CUDA text, where there is one |
+//! | `# test: compile sm_100a` | nvcc takes the CUDA text |
 //! | `# sim: KERNEL` | the simulator leaves what the lines below say, by expressions ([`expressions`]); anywhere in the file; `KERNEL on sm_90a, sm_100a` runs it as each of these GPUs |
 //! | `# test: sim` | the simulator leaves what `NAME.sim.txt` says ([`runs`]), for values that no expression gives |
 //! | `# variant: NAME of KERNEL` | a kernel like another one, but for the changes in the lines below ([`variants`]); `NAME of KERNEL on sm_100a` runs it as that GPU |
@@ -35,7 +35,8 @@
 //!
 //! A word that is none of these, with a colon behind it, is an error. Whatever a file asks for, each of its kernels is
 //! also printed and parsed back after every pass, and verified. Each kernel is a trial of the test runner
-//! (`NAME::KERNEL`), and so is the comparison with texts (`NAME`).
+//! (`NAME::KERNEL`), and so is the comparison with texts (`NAME`). nvcc gets the texts of many files at once: its trials are
+//! `nvcc::GPU::NUMBER`, and name the kernels that it refuses. Without nvcc they fail, or are ignored with `TIRX_NVCC=none`.
 //! `TIRX_FILTER=name` runs the files whose path holds the name, `TIRX_SHOW=1` shows the text that failed.
 //! `TIRX_BLESS=1` writes the expectations instead of comparing; read the diff before committing it.
 //!
@@ -57,6 +58,7 @@ pub mod tools;
 pub mod variants;
 
 pub use tirx_expect::{expressions, machine, runs};
+pub use tirx_test_tools::{nvcc, skip, skip_test, unit};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -73,14 +75,6 @@ use tirx_core::transform::{Lowering, Step, Target, lower};
 pub fn root() -> PathBuf {
     let built = || Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     std::env::var_os("TIRX_ROOT").map_or_else(built, PathBuf::from)
-}
-
-/// The nvcc that `TIRX_NVCC` names, where `none` names none; without it the one of CUDA 13.0 that the build script found.
-pub fn nvcc() -> Option<PathBuf> {
-    match std::env::var_os("TIRX_NVCC").filter(|name| !name.is_empty()) {
-        Some(name) => (name != "none").then(|| name.into()),
-        None => option_env!("TIRX_FOUND_NVCC").map(PathBuf::from),
-    }
 }
 
 /// The number that an environment variable gives.
@@ -201,6 +195,16 @@ impl Case {
         build(&name, &self.text, &entries, &self.defines)
     }
 
+    /// The file's kernels, each with its module or the error as it is rendered for users.
+    ///
+    /// # Errors
+    /// The error if the file cannot be loaded.
+    pub fn build_each(&self) -> Result<Vec<(String, Result<IRModule, String>)>, String> {
+        let name = format!("{}.py", self.name());
+        let entries: Vec<&str> = self.entry.as_deref().into_iter().collect();
+        build_each(&name, &self.text, &entries, &self.defines)
+    }
+
     /// The same case with another text.
     pub fn with_text(&self, text: String) -> Case {
         Case {
@@ -311,6 +315,18 @@ pub fn build(
     entries: &[&str],
     defines: &Defines,
 ) -> Result<Vec<(String, IRModule)>, String> {
+    let built = build_each(name, text, entries, defines)?;
+    let module = |(entry, module): (_, Result<_, _>)| Ok((entry, module?));
+    built.into_iter().map(module).collect()
+}
+
+/// The same, with each kernel's own error.
+fn build_each(
+    name: &str,
+    text: &str,
+    entries: &[&str],
+    defines: &Defines,
+) -> Result<Vec<(String, Result<IRModule, String>)>, String> {
     let mut sources = SourceMap::new();
     let file =
         KernelFile::load(&mut sources, name, text, &files::Imported).map_err(|e| e.render(&sources))?;
@@ -319,12 +335,10 @@ pub fn build(
         some => some.iter().map(ToString::to_string).collect(),
     };
     let build = |entry: String| {
-        let module = file
-            .build(Some(&entry), defines)
-            .map_err(|e| e.render(&sources))?;
-        Ok((entry, module))
+        let module = file.build(Some(&entry), defines);
+        (entry, module.map_err(|e| e.render(&sources)))
     };
-    all.into_iter().map(build).collect()
+    Ok(all.into_iter().map(build).collect())
 }
 
 /// The messages about each kernel of a file in which all are wrong: by the front end, a pass, code generation or the
@@ -483,13 +497,16 @@ pub fn example_kernels() -> Result<Vec<(String, IRModule)>, String> {
 
 /// Prints a module, parses the text and compares.
 pub fn round_trip(module: &IRModule) -> Result<(), String> {
-    let text = print(module);
+    round_trip_of(module, &print(module))
+}
+
+fn round_trip_of(module: &IRModule, text: &str) -> Result<(), String> {
     let mut sources = SourceMap::new();
     let failed = |what: String| match std::env::var_os("TIRX_SHOW") {
         Some(_) => format!("{what}\n--- in:\n{text}"),
         None => what,
     };
-    let file = KernelFile::load(&mut sources, "printed.py", &text, &files::Imported)
+    let file = KernelFile::load(&mut sources, "printed.py", text, &files::Imported)
         .map_err(|e| failed(e.render(&sources)))?;
     let back = file
         .build(None, &Defines::new())
@@ -501,6 +518,32 @@ pub fn round_trip(module: &IRModule) -> Result<(), String> {
         return Err(failed(format!("printed again it differs: {line:?}")));
     }
     Ok(())
+}
+
+/// Round trips of what the stages of a lowering leave; of a module that a pass left as it was, there is one.
+#[derive(Default)]
+pub struct RoundTrips {
+    last: Option<(String, IRModule)>,
+}
+
+impl RoundTrips {
+    /// [`round_trip`] of the next stage.
+    ///
+    /// # Errors
+    /// Those of [`round_trip`].
+    pub fn check(&mut self, module: &IRModule) -> Result<(), String> {
+        let text = print(module);
+        // The same text is parsed to a module that is equal to the last one: so it is equal to this one.
+        if let Some((last, of)) = &self.last
+            && *last == text
+            && structural_equal(of, module).is_ok()
+        {
+            return Ok(());
+        }
+        round_trip_of(module, &text)?;
+        self.last = Some((text, module.clone()));
+        Ok(())
+    }
 }
 
 /// Checks a module before lowering and after each pass; gives what each stage left.

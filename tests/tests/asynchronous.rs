@@ -5,7 +5,8 @@
 use tirx_core::codegen::cuda;
 use tirx_tests::asynchronous::{CASES, Case, Scale, variants};
 use tirx_tests::machine::Simulator;
-use tirx_tests::{differential, only};
+use tirx_tests::nvcc::{self, Source};
+use tirx_tests::only;
 
 /// Branches and loop iterations of a block after which a broken kernel counts as endless.
 const STEPS: u64 = 3_000_000;
@@ -70,10 +71,7 @@ fn broken_kernels_are_refused() {
 
 #[test]
 fn kernels_become_machine_code() {
-    let Some(nvcc) = tirx_tests::nvcc() else {
-        return;
-    };
-    let scratch = tempfile::tempdir().unwrap();
+    let Some(nvcc) = nvcc::nvcc() else { return };
     let mut failures = Vec::new();
     for case in CASES.iter().filter(|case| wanted(case.entry)) {
         let compiled = case.prepare(&text(case), Scale::Small).and_then(|prepared| {
@@ -81,8 +79,11 @@ fn kernels_become_machine_code() {
             if std::env::var_os("TIRX_SHOW").is_some() {
                 println!("{}", source.text);
             }
-            differential::nvcc::cubin(&nvcc, case.arch, scratch.path(), &source.text, &["-O3"])
-                .map_err(|e| e.to_string())
+            nvcc.compile(&Source {
+                arch: case.arch,
+                flags: &["-O3"],
+                text: &source.text,
+            })
         });
         if let Err(message) = compiled {
             failures.push(format!("{}: {message}", case.entry));

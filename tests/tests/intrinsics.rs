@@ -11,6 +11,7 @@ mod conversions;
 mod read_by_name;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use self::calls::{called, calls, kernel, left_out, placed};
 
@@ -22,7 +23,9 @@ use tirx_core::intrin::{Op, ResultRule, Row, rows};
 use tirx_core::ir::{Expr, ExprKind, IRModule, Visitor};
 use tirx_core::script::eval::{Value, language_name};
 use tirx_core::script::lang;
-use tirx_tests::root;
+use tirx_tests::nvcc::{Nvcc, Source, nvcc};
+use tirx_tests::unit::unit;
+use tirx_tests::{root, skip};
 
 /// Functions that TVM's own release does not compile either, with the error message.
 const REFUSED: &[&str] = &[
@@ -222,26 +225,19 @@ fn pairs(row: &'static Row, module: &IRModule) -> bool {
     found.1
 }
 
-/// The messages of nvcc about calls for a target; empty where it accepts them.
-fn refused_by_nvcc(text: &str, target: &str) -> Option<String> {
+/// The messages of nvcc about calls for a target; `None` if it accepts them.
+fn refused_by_nvcc(nvcc: &Nvcc, text: &str, target: &str) -> Option<String> {
     let source = tirx_tests::cuda_text("k.py", text, "k", &Default::default(), target)
         .unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let nvcc = tirx_tests::nvcc()?;
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("k.cu");
-    std::fs::write(&path, source).unwrap();
-    let run = std::process::Command::new(nvcc)
-        .args(["-std=c++17", "-O1", "-cubin", "-arch", target, "-o"])
-        .arg(dir.path().join("k.cubin"))
-        .arg(&path)
-        .output()
-        .unwrap();
-    (!run.status.success()).then(|| String::from_utf8_lossy(&run.stderr).into_owned())
+    let refused = nvcc.refused(target, &["-O1"], &[(0, &source)]);
+    let refused = refused.unwrap_or_else(|e| panic!("{e}"));
+    refused.into_iter().next().map(|(_, message)| message)
 }
 
 /// Operands in local arrays and in shared memory are values as variables are: nvcc takes each call with them too.
 #[test]
 fn operands_of_each_row_may_be_elements_of_arrays() {
+    let Some(nvcc) = nvcc() else { return };
     let mut by_target: BTreeMap<(usize, bool), Vec<String>> = BTreeMap::new();
     for row in Op::ALL.iter().map(|op| op.row()).filter(|row| called(row)) {
         for (i, call) in calls(row).iter().enumerate() {
@@ -263,7 +259,7 @@ fn operands_of_each_row_may_be_elements_of_arrays() {
     assert!(count > 500, "{count} calls with values");
     for ((least, _), calls) in &by_target {
         for calls in calls.chunks(TOGETHER) {
-            if let Some(message) = refused_by_nvcc(&kernel(calls), TARGETS[*least]) {
+            if let Some(message) = refused_by_nvcc(&nvcc, &kernel(calls), TARGETS[*least]) {
                 panic!("{}:\n{message}", TARGETS[*least]);
             }
         }
@@ -273,10 +269,9 @@ fn operands_of_each_row_may_be_elements_of_arrays() {
 /// How many calls one kernel has: ptxas does not survive all of them at once.
 const TOGETHER: usize = 100;
 
+/// Each row at each modifier is printed and read back, and some target takes it.
 #[test]
-fn each_row_at_each_modifier_is_taken_where_it_is_and_refused_below() {
-    // A kernel has either single CTAs or CTA pairs.
-    let mut by_target: BTreeMap<(usize, bool), Vec<String>> = BTreeMap::new();
+fn each_row_at_each_modifier_is_taken_by_a_target() {
     let mut none = Vec::new();
     for op in Op::ALL {
         let row = op.row();
@@ -292,29 +287,11 @@ fn each_row_at_each_modifier_is_taken_where_it_is_and_refused_below() {
             let modules =
                 tirx_tests::build("k.py", &text, &[], &Default::default()).unwrap_or_else(|e| panic!("{e}"));
             tirx_tests::round_trip(&modules[0].1).unwrap_or_else(|e| panic!("{call}: {e}"));
-            let takes = |target: &str| tirx_core::codegen::cuda::unsupported(&modules[0].1, target).is_ok();
-            let least = TARGETS
-                .iter()
-                .position(|t| takes(t))
-                .unwrap_or_else(|| panic!("no target takes {call}"));
-            if !left_out(&call) {
-                by_target
-                    .entry((least, pairs(row, &modules[0].1)))
-                    .or_default()
-                    .push(call);
-            }
+            let takes = |target: &&str| tirx_core::codegen::cuda::unsupported(&modules[0].1, target).is_ok();
+            assert!(TARGETS.iter().any(takes), "no target takes {call}");
         }
     }
     assert!(none.is_empty(), "no call of {none:?}");
-    let mut wrong = String::new();
-    for ((least, _), calls) in &by_target {
-        for calls in calls.chunks(TOGETHER) {
-            if let Some(message) = refused_by_nvcc(&kernel(calls), TARGETS[*least]) {
-                wrong.push_str(&format!("{}:\n{message}\n", TARGETS[*least]));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong}");
 }
 
 /// The targets that calls are compiled for, from the first to the last.
@@ -330,6 +307,8 @@ struct Single {
 }
 
 /// Every call of every row except those with kernels of their own.
+static SINGLES: LazyLock<Vec<Single>> = LazyLock::new(singles);
+
 fn singles() -> Vec<Single> {
     let mut out = Vec::new();
     for op in Op::ALL {
@@ -358,26 +337,12 @@ fn singles() -> Vec<Single> {
     out
 }
 
-/// The text of many kernels as one: each in a namespace, under a name with its number.
-fn together<'a>(texts: impl Iterator<Item = &'a str>) -> String {
-    let (mut includes, mut bodies) = (std::collections::BTreeSet::new(), String::new());
-    for (number, text) in texts.enumerate() {
-        let (head, body): (Vec<&str>, Vec<&str>) =
-            text.lines().partition(|line| line.starts_with("#include"));
-        includes.extend(head);
-        let body = body.join("\n").replace("k_kernel", &format!("k{number}_kernel"));
-        bodies.push_str(&format!("namespace n{number} {{\n{body}\n}}\n"));
-    }
-    let includes: Vec<&str> = includes.into_iter().collect();
-    format!("{}\n{bodies}", includes.join("\n"))
-}
-
 /// The opcodes of each function of a cubin, by its number.
 fn opcodes(listing: &str) -> BTreeMap<usize, Vec<String>> {
     let mut out: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     let mut current = None;
     for line in listing.lines().map(str::trim) {
-        if let Some(name) = line.strip_prefix(".text.k") {
+        if let Some(name) = line.strip_prefix(".text.k_") {
             let number = name.strip_suffix("_kernel:");
             current = number.and_then(|n| n.parse().ok()).or(current);
             continue;
@@ -395,8 +360,7 @@ fn opcodes(listing: &str) -> BTreeMap<usize, Vec<String>> {
     out
 }
 
-/// Each call of a row, compiled for the lowest target that has it, contains the machine instruction that `sass.txt`
-/// names.
+/// nvcc takes each call of a row for the lowest target that has it, and makes of it the machine instruction that `sass.txt` names.
 #[test]
 fn each_call_becomes_its_machine_instruction() {
     let table = std::fs::read_to_string(root().join("tests/sass.txt")).expect("the table");
@@ -422,43 +386,36 @@ fn each_call_becomes_its_machine_instruction() {
             .collect();
         assert!(missing.is_empty(), "sass.txt does not name {missing:?}");
     }
-    let Some(nvcc) = tirx_tests::nvcc() else { return };
-    let Some(nvdisasm) = disassembler(&Environment::process(), nvcc.parent()) else {
-        println!("skipped: there is no nvdisasm (`cargo tirx toolchain nvdisasm`)");
-        return;
-    };
+    let Some(nvcc) = nvcc() else { return };
+    let nvdisasm = disassembler(&Environment::process(), nvcc.path.parent());
+    if nvdisasm.is_none() {
+        skip("there is no nvdisasm (`cargo tirx toolchain nvdisasm`)");
+    }
     let dir = tempfile::tempdir().unwrap();
-    let all = singles();
     let mut wrong = Vec::new();
     for target in TARGETS {
-        let here: Vec<&Single> = all
-            .iter()
-            .filter(|s| s.target == target && table.get(s.script).is_some_and(|words| !words.contains(&"-")))
-            .collect();
-        let (source, cubin) = (
-            dir.path().join(format!("{target}.cu")),
-            dir.path().join(format!("{target}.cubin")),
-        );
-        std::fs::write(&source, together(here.iter().map(|s| &*s.text))).unwrap();
-        let run = |program: &std::path::Path, args: &[&std::ffi::OsStr]| {
-            let output = std::process::Command::new(program).args(args).output();
-            output.unwrap_or_else(|e| panic!("{}: {e}", program.display()))
+        let here: Vec<&Single> = SINGLES.iter().filter(|s| s.target == target).collect();
+        let texts: Vec<(u64, &str)> = (0..).zip(here.iter().map(|s| &*s.text)).collect();
+        let source = Source {
+            arch: target,
+            flags: &["-O1"],
+            text: &unit(&texts),
         };
-        let words = ["-std=c++17", "-O1", "-cubin", "-arch", target, "-o"].map(std::ffi::OsStr::new);
-        let compiled = run(
-            &nvcc,
-            &[&words[..], &[cubin.as_os_str(), source.as_os_str()]].concat(),
-        );
-        assert!(
-            compiled.status.success(),
-            "{}",
-            String::from_utf8_lossy(&compiled.stderr)
-        );
-        let listing = run(&nvdisasm, &[std::ffi::OsStr::new("-c"), cubin.as_os_str()]);
+        let compiled = nvcc.compile(&source).unwrap_or_else(|e| panic!("{target}:\n{e}"));
+        let Some(nvdisasm) = &nvdisasm else { continue };
+        let cubin = dir.path().join(format!("{target}.cubin"));
+        std::fs::write(&cubin, compiled.cubin).unwrap();
+        let listing = std::process::Command::new(nvdisasm)
+            .arg("-c")
+            .arg(&cubin)
+            .output();
+        let listing = listing.unwrap_or_else(|e| panic!("{}: {e}", nvdisasm.display()));
         let listing = opcodes(&String::from_utf8_lossy(&listing.stdout));
         for (number, single) in here.iter().enumerate() {
             let found = listing.get(&number).map_or(&[][..], |l| l);
-            let wanted = &table[single.script];
+            let Some(wanted) = table.get(single.script).filter(|words| !words.contains(&"-")) else {
+                continue;
+            };
             if !found.iter().any(|op| wanted.iter().any(|w| op.starts_with(w))) {
                 let mut known = found.to_vec();
                 known.sort();
@@ -477,7 +434,7 @@ fn each_call_becomes_its_machine_instruction() {
 #[test]
 fn each_call_is_refused_below_its_target() {
     let mut refused = 0;
-    for single in singles() {
+    for single in &*SINGLES {
         let text = kernel(std::slice::from_ref(&single.call));
         for target in TARGETS.iter().take_while(|t| **t != single.target) {
             let message = tirx_tests::cuda_text("k.py", &text, "k", &Default::default(), target)

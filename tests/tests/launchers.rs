@@ -4,6 +4,7 @@
 use tirx_core::codegen::rust;
 use tirx_core::transform::{Lowering, Target, lower};
 use tirx_tests::files::filetest;
+use tirx_tests::nvcc::{self, Source};
 use tirx_tests::{Defines, build};
 
 /// The launcher of a kernel of a filetest.
@@ -156,25 +157,24 @@ fn launchers_check_the_alignment_that_accesses_need() {
 /// A limit of registers holds in the machine code.
 #[test]
 fn register_limits_hold_in_the_machine_code() {
-    let Some(nvcc) = tirx_tests::nvcc() else { return };
+    let Some(nvcc) = nvcc::nvcc() else { return };
     let text = std::fs::read_to_string(filetest("register_limits").unwrap()).unwrap();
     for entry in ["of_the_region", "beside_bounds"] {
         let cuda =
             tirx_tests::cuda_text("register_limits.py", &text, entry, &Defines::new(), "sm_90a").unwrap();
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("k.cu");
-        std::fs::write(&path, cuda).unwrap();
-        let run = std::process::Command::new(&nvcc)
-            .args(["-cubin", "-arch", "sm_90a", "-Xptxas", "-v", "-o"])
-            .arg(dir.path().join("k.cubin"))
-            .arg(&path)
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&run.stderr).into_owned();
-        let used = said.split("Used ").nth(1).and_then(|rest| rest.split(' ').next());
+        let source = Source {
+            arch: "sm_90a",
+            flags: &["-Xptxas", "-v"],
+            text: &cuda,
+        };
+        let printed = nvcc.compile(&source).unwrap().printed;
+        let used = printed
+            .split("Used ")
+            .nth(1)
+            .and_then(|rest| rest.split(' ').next());
         let used: u32 = used
             .and_then(|n| n.parse().ok())
-            .unwrap_or_else(|| panic!("{said}"));
-        assert!(used <= 40, "{entry}: {said}");
+            .unwrap_or_else(|| panic!("{printed}"));
+        assert!(used <= 40, "{entry}: {printed}");
     }
 }

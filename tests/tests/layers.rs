@@ -64,7 +64,11 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ),
     ("tirx-playground", &["tirx-core", "tirx-expect", "tirx-services"]),
     ("example-app", &["tirx-rt"]),
-    ("tirx-tests", &["tirx-core", "tirx-expect", "tirx-sim"]),
+    ("tirx-test-tools", &["tirx-build"]),
+    (
+        "tirx-tests",
+        &["tirx-core", "tirx-expect", "tirx-sim", "tirx-test-tools"],
+    ),
     ("xtask", &["tirx-build", "tirx-core"]),
 ];
 

@@ -8,8 +8,6 @@
 mod simulated;
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::Command;
 
 use rayon::prelude::*;
 use tirx_core::intrin::mnemonic::call::space_of;
@@ -17,6 +15,7 @@ use tirx_core::intrin::mnemonic::lookup::Tokens;
 use tirx_core::intrin::mnemonic::{Direction, Form, Instruction, Operand, instructions, types};
 use tirx_core::ir::DType;
 use tirx_tests::instructions::Sample;
+use tirx_tests::nvcc::{Nvcc, nvcc};
 
 /// The release of the PTX ISA that the toolkit of the tests knows.
 const KNOWN: (u32, u32) = (9, 0);
@@ -228,12 +227,7 @@ fn each_instruction_is_read_printed_and_read_back() {
 
 #[test]
 fn each_instruction_compiles_for_its_lowest_gpu() {
-    let Some(nvcc) = tirx_tests::nvcc() else {
-        eprintln!(
-            "no nvcc of CUDA 13: the instructions are not compiled (`cargo tirx toolchain install`, or set TIRX_NVCC)"
-        );
-        return;
-    };
+    let Some(nvcc) = nvcc() else { return };
     let (calls, _) = calls(Sample::Tokens.or_all());
     let mut by_target: BTreeMap<(String, bool), Vec<&Call>> = BTreeMap::new();
     let known = |c: &&Call| c.instruction.ptx <= KNOWN && newer(c).all(|(_, _, ptx, _)| *ptx <= KNOWN);
@@ -257,20 +251,12 @@ fn each_instruction_compiles_for_its_lowest_gpu() {
 }
 
 /// Compiles a kernel of calls for a GPU.
-fn compile(nvcc: &Path, target: &str, calls: &[&Call]) -> Result<(), String> {
+fn compile(nvcc: &Nvcc, target: &str, calls: &[&Call]) -> Result<(), String> {
     let source = tirx_tests::cuda_text("k.py", &kernel(calls), "k", &Default::default(), target);
     let source = source.map_err(|message| format!("{target}: {message}"))?;
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("k.cu");
-    std::fs::write(&path, source).unwrap();
-    let run = Command::new(nvcc)
-        .args(["-std=c++17", "-O1", "-cubin", "-arch", target, "-o"])
-        .arg(dir.path().join("k.cubin"))
-        .arg(&path)
-        .output()
-        .unwrap();
-    match run.status.success() {
-        true => Ok(()),
-        false => Err(format!("{target}:\n{}", String::from_utf8_lossy(&run.stderr))),
+    let refused = nvcc.refused(target, &["-O1"], &[(0, &source)])?;
+    match refused.first() {
+        None => Ok(()),
+        Some((_, message)) => Err(format!("{target}:\n{message}")),
     }
 }

@@ -10,7 +10,6 @@
 mod instructions;
 mod profile;
 
-use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -22,10 +21,12 @@ use tirx_rt::interpreted::{Interpreted, device_function};
 use tirx_rt::{Device, Kernel, KernelImage, Stream, Tensor};
 use tirx_sim::host;
 use tirx_tests::asynchronous::{CASES, Scale};
-use tirx_tests::differential::{ARCH, Checked, check, compare, nvcc, run};
+use tirx_tests::differential::{ARCH, Checked, check, compare, run};
 use tirx_tests::files::filetests;
 use tirx_tests::generator::{self, generate_exact};
 use tirx_tests::machine::{self, Argument, Machine};
+use tirx_tests::nvcc::{self, Nvcc, Source};
+use tirx_tests::unit::{BATCH, unit};
 use tirx_tests::{Case, Defines, Test, build, number, profiled, stages, tiles};
 
 const FLAGS: &[&str] = &["-O3", "-fmad=false"];
@@ -124,8 +125,18 @@ fn stream() -> Stream {
     device.new_stream().expect("a stream")
 }
 
-fn compiler() -> PathBuf {
-    tirx_tests::nvcc().expect("this test needs TIRX_NVCC")
+fn compiler() -> Nvcc {
+    nvcc::search().expect("this test needs TIRX_NVCC")
+}
+
+/// The machine code of a text.
+fn cubin(nvcc: &Nvcc, text: &str, flags: &[&str]) -> Result<Vec<u8>, String> {
+    let source = Source {
+        arch: ARCH,
+        flags,
+        text,
+    };
+    Ok(nvcc.compile(&source)?.cubin)
 }
 
 /// The architectures that a file names.
@@ -167,9 +178,8 @@ fn parallel<T: Sync, R: Send>(work: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> 
 #[test]
 #[ignore = "needs a GPU and TIRX_NVCC"]
 fn random_kernels_leave_what_the_simulator_leaves() {
-    let (stream, nvcc_path) = (stream(), compiler());
+    let (stream, nvcc) = (stream(), compiler());
     let (first, count) = (number("TIRX_RANDOM_SEED", 1), number("TIRX_RANDOM_KERNELS", 200));
-    let scratch = tempfile::tempdir().unwrap();
     let seeds: Vec<u64> = (first..first + count).collect();
     let mut failures = Vec::new();
     let mut checked = Vec::new();
@@ -187,16 +197,16 @@ fn random_kernels_leave_what_the_simulator_leaves() {
             }
         }
     }
-    let batches: Vec<&[(generator::Kernel, Checked)]> = checked.chunks(nvcc::BATCH).collect();
+    let batches: Vec<&[(generator::Kernel, Checked)]> = checked.chunks(BATCH).collect();
     let cubins = parallel(&batches, |batch| {
         let texts: Vec<(u64, &str)> = batch.iter().map(|(k, c)| (k.seed, c.cuda.as_str())).collect();
-        nvcc::cubin(&nvcc_path, ARCH, scratch.path(), &nvcc::unit(&texts), FLAGS)
+        cubin(&nvcc, &unit(&texts), FLAGS)
     });
     for (batch, cubin) in batches.iter().zip(cubins) {
         let cubin = leak(cubin.unwrap_or_else(|e| panic!("{e}")).into_boxed_slice());
         for (kernel, checked) in *batch {
             let mut gpu = Gpu::new(&stream, cubin);
-            gpu.stem = Some(format!("k{}", kernel.seed));
+            gpu.stem = Some(format!("k_{}", kernel.seed));
             let compared = run(&mut gpu, &checked.lowered, kernel).and_then(|contents| {
                 compare(kernel, ["simulated", "on the GPU"], &checked.contents, &contents)
             });
@@ -217,9 +227,8 @@ fn random_kernels_leave_what_the_simulator_leaves() {
 #[test]
 #[ignore = "needs a GPU and TIRX_NVCC"]
 fn random_tile_programs_leave_what_they_mean() {
-    let (stream, nvcc_path) = (stream(), compiler());
+    let (stream, nvcc) = (stream(), compiler());
     let (first, count) = (number("TIRX_RANDOM_SEED", 1), number("TIRX_RANDOM_TILES", 500));
-    let scratch = tempfile::tempdir().unwrap();
     let seeds: Vec<u64> = (first..first + count).collect();
     // What a variant declines is a matter of the test on the simulator.
     let lowered: Vec<(u64, tiles::TileProgram, IRModule, String)> = parallel(&seeds, |seed| {
@@ -236,20 +245,20 @@ fn random_tile_programs_leave_what_they_mean() {
     .into_iter()
     .flatten()
     .collect();
-    let batches: Vec<_> = lowered.chunks(nvcc::BATCH).collect();
+    let batches: Vec<_> = lowered.chunks(BATCH).collect();
     let cubins = parallel(&batches, |batch| {
         let texts: Vec<(u64, &str)> = batch
             .iter()
             .map(|(seed, _, _, text)| (*seed, text.as_str()))
             .collect();
-        nvcc::cubin(&nvcc_path, ARCH, scratch.path(), &nvcc::unit(&texts), FLAGS)
+        cubin(&nvcc, &unit(&texts), FLAGS)
     });
     let mut failures = Vec::new();
     for (batch, cubin) in batches.iter().zip(cubins) {
         let cubin = leak(cubin.unwrap_or_else(|e| panic!("{e}")).into_boxed_slice());
         for (seed, program, lowered, _) in *batch {
             let mut gpu = Gpu::new(&stream, cubin);
-            gpu.stem = Some(format!("k{seed}"));
+            gpu.stem = Some(format!("k_{seed}"));
             if let Err(message) = program.check(&mut gpu, lowered) {
                 println!("==== seed {seed}: {message}\n{}", program.text);
                 failures.push(format!("seed {seed}: {message}"));
@@ -268,8 +277,7 @@ fn random_tile_programs_leave_what_they_mean() {
 #[test]
 #[ignore = "needs a GPU and TIRX_NVCC"]
 fn filetests_leave_what_they_say() {
-    let (stream, nvcc_path) = (stream(), compiler());
-    let scratch = tempfile::tempdir().unwrap();
+    let (stream, nvcc) = (stream(), compiler());
     let only = std::env::var("TIRX_FILTER").unwrap_or_default();
     let mut work = Vec::new();
     for path in filetests().unwrap() {
@@ -303,7 +311,7 @@ fn filetests_leave_what_they_say() {
     let compiled = parallel(&work, |(_, module, ..)| -> Result<_, String> {
         let lowered = stages(module, ARCH, &mut |_, _| Ok(()))?;
         let source = cuda::emit(&lowered).map_err(|e| e.to_string())?;
-        let cubin = nvcc::cubin(&nvcc_path, ARCH, scratch.path(), &source.text, FLAGS);
+        let cubin = cubin(&nvcc, &source.text, FLAGS);
         Ok((lowered, cubin.map_err(|e| e.to_string())?))
     });
     let mut failures = Vec::new();
@@ -342,8 +350,7 @@ fn filetests_leave_what_they_say() {
 #[test]
 #[ignore = "needs a GPU and TIRX_NVCC"]
 fn asynchronous_kernels_leave_what_plain_rust_leaves() {
-    let (stream, nvcc_path) = (stream(), compiler());
-    let scratch = tempfile::tempdir().unwrap();
+    let (stream, nvcc) = (stream(), compiler());
     let only = std::env::var("TIRX_FILTER").unwrap_or_default();
     let small = std::env::var("TIRX_SIZES").is_ok_and(|sizes| sizes == "small");
     let mut failures = Vec::new();
@@ -352,7 +359,7 @@ fn asynchronous_kernels_leave_what_plain_rust_leaves() {
             let text = tirx_tests::only(case.text, case.entry).ok_or("no such kernel")?;
             let prepared = case.prepare(&text, scale)?;
             let source = cuda::emit(&prepared.module).map_err(|e| e.to_string())?;
-            let cubin = nvcc::cubin(&nvcc_path, ARCH, scratch.path(), &source.text, &["-O3"]);
+            let cubin = cubin(&nvcc, &source.text, &["-O3"]);
             Ok((
                 prepared,
                 leak(cubin.map_err(|e| e.to_string())?.into_boxed_slice()),
@@ -400,8 +407,7 @@ const ROW: u64 = 1024 * 4;
 #[test]
 #[ignore = "needs a GPU and TIRX_NVCC"]
 fn elementwise_through_shared_memory_is_as_fast_as_a_copy() {
-    let (stream, nvcc_path) = (stream(), compiler());
-    let scratch = tempfile::tempdir().unwrap();
+    let (stream, nvcc) = (stream(), compiler());
     let rows = number("TIRX_BYTES", 4 << 30) / ROW;
     let bytes = (rows * ROW) as usize;
     let text = include_str!("../kernels/tiles/tile_through_shared.py");
@@ -410,7 +416,7 @@ fn elementwise_through_shared_memory_is_as_fast_as_a_copy() {
     let (_, module) = built.pop().expect("the kernel is there");
     let lowered = stages(&module, ARCH, &mut |_, _| Ok(())).unwrap();
     let source = cuda::emit(&lowered).unwrap();
-    let cubin = nvcc::cubin(&nvcc_path, ARCH, scratch.path(), &source.text, &["-O3"]).unwrap();
+    let cubin = cubin(&nvcc, &source.text, &["-O3"]).unwrap();
 
     let period: Vec<u8> = (0..8191).flat_map(|i| (i as f32 * 0.25).to_le_bytes()).collect();
     let mut values = period.repeat(bytes / period.len() + 1);
@@ -466,11 +472,10 @@ fn seconds_of_a_copy(stream: &Stream, bytes: usize, repeats: u32) -> f64 {
 #[test]
 #[ignore = "needs a GPU and TIRX_NVCC"]
 fn a_profiled_kernel_is_a_trace_and_a_table() {
-    let (stream, nvcc_path) = (stream(), compiler());
-    let scratch = tempfile::tempdir().unwrap();
+    let (stream, nvcc) = (stream(), compiler());
     let prepared = profiled::prepare(ARCH).unwrap();
     let source = cuda::emit(&prepared.module).unwrap();
-    let cubin = nvcc::cubin(&nvcc_path, ARCH, scratch.path(), &source.text, &["-O3"]).unwrap();
+    let cubin = cubin(&nvcc, &source.text, &["-O3"]).unwrap();
     let mut gpu = Gpu::new(&stream, leak(cubin.into_boxed_slice()));
     let contents = machine::run(&mut gpu, &prepared.module, &prepared.arguments).unwrap();
     let profile = profile::decoded(&profiled::records(&contents).unwrap());

@@ -15,7 +15,7 @@ fn random_kernels_mean_the_same_however_they_are_lowered() {
     let first = number("TIRX_RANDOM_SEED", 1);
     let scratch = tempfile::tempdir().unwrap();
     let settings = Settings {
-        nvcc: tirx_tests::nvcc(),
+        nvcc: tirx_tests::nvcc::nvcc(),
         nvcc_every: number("TIRX_RANDOM_NVCC", 5),
         tvm: std::env::var_os("TIRX_TVM_PYTHON").map(Into::into),
         tvm_every: number("TIRX_RANDOM_TVM", 20),

@@ -58,7 +58,13 @@ fn test(args: &[String]) -> Result<()> {
             eprintln!("note: no sccache: {error}");
         }
     }
-    run(cargo(["test", "--workspace"]).args(args))
+    // Each test that is skipped adds a line.
+    let skipped = root().join("target/skipped-tests.txt");
+    let _ = std::fs::remove_file(&skipped);
+    let result = run(cargo(["test", "--workspace"]).args(args));
+    let skipped = std::fs::read_to_string(&skipped).unwrap_or_default();
+    println!("{} tests were skipped\n{skipped}", skipped.lines().count());
+    result
 }
 
 fn mutants() -> Result<()> {

@@ -12,7 +12,7 @@ use std::process::Command;
 use crate::process::{Result, cargo, output, run};
 
 /// Packages of the workspace that are not published.
-const PRIVATE: [&str; 3] = ["example-app", "tirx-tests", "xtask"];
+const PRIVATE: [&str; 4] = ["example-app", "tirx-test-tools", "tirx-tests", "xtask"];
 
 const KERNEL: &str = r#"from tvm.script import tirx as T
 

@@ -3,9 +3,8 @@
 //! A kernel is parsed, printed and parsed back at every stage, verified after each pass, and run on the simulator
 //! twice: lowered by all passes, and by the fewest that make it runnable. Both runs must leave the same bytes in all
 //! tensors. (Two NaNs are the same whatever their bits; the generator makes none on purpose.) Nothing else is
-//! tolerated. Some kernels go through nvcc as well ([`nvcc`]), and some through Apache TVM ([`tvm`]).
+//! tolerated. Some kernels go through nvcc as well, and some through Apache TVM ([`tvm`]).
 
-pub mod nvcc;
 pub mod tvm;
 
 use std::fmt;
@@ -20,6 +19,8 @@ use tirx_sim::host;
 
 use crate::generator::{Argument, Kernel, generate, generate_exact};
 use crate::machine::{self, Machine, Simulator};
+use crate::nvcc::{Nvcc, UNOPTIMIZED};
+use crate::unit::BATCH;
 use crate::{Defines, build, round_trip, stages};
 
 /// The architecture that kernels are lowered for.
@@ -98,11 +99,24 @@ impl fmt::Display for Problem {
     }
 }
 
+/// The errors among nvcc's messages, without the places in a file that is gone.
+fn errors(messages: &str) -> String {
+    let errors: Vec<&str> = messages
+        .lines()
+        .filter(|l| l.contains("error") || l.contains("fatal"))
+        .map(|l| l.split_once("): ").map_or(l, |(_, rest)| rest))
+        .collect();
+    match errors.is_empty() {
+        true => messages.to_string(),
+        false => errors.join("\n"),
+    }
+}
+
 /// Settings of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// The path of nvcc, if it is used.
-    pub nvcc: Option<PathBuf>,
+    /// The nvcc that is used, if any.
+    pub nvcc: Option<Nvcc>,
     /// Every how many kernels one goes through nvcc; 0 for none.
     pub nvcc_every: u64,
     /// The Python with TVM, if kernels are compared with TVM's.
@@ -330,7 +344,7 @@ pub fn run_seeds(first: u64, count: u64, settings: &Settings) -> Report {
                         eprintln!("seed {seed}");
                     }
                     run.one(seed);
-                    run.ask_nvcc(nvcc::BATCH);
+                    run.ask_nvcc(BATCH);
                     run.ask_tvm(tvm::BATCH);
                 }
             };
@@ -437,21 +451,28 @@ impl Run<'_> {
     fn ask_nvcc(&self, least: usize) {
         let Some(nvcc) = &self.settings.nvcc else { return };
         let batch = take(&self.nvcc, least);
-        let compile = |kernels: &[(u64, &str)]| nvcc::compile(nvcc, ARCH, &self.settings.scratch, kernels);
+        // Optimization does not affect what is accepted.
+        let refused = |texts: &[(u64, &str)]| nvcc.refused(ARCH, UNOPTIMIZED, texts);
         let texts: Vec<(u64, &str)> = batch.iter().map(|(k, c)| (k.seed, c.cuda.as_str())).collect();
         if texts.is_empty() {
             return;
         }
         self.report(|r| r.nvcc += texts.len() as u64);
-        if compile(&texts).is_ok() {
-            return;
-        }
-        for (kernel, checked) in &batch {
-            if let Err(problem) = compile(&[(kernel.seed, &checked.cuda)]) {
+        let problem = |message: &str, text: &str| Problem::Cuda(format!("{}\n{text}", errors(message)));
+        let found = match refused(&texts) {
+            Ok(found) => found,
+            Err(message) => vec![(texts[0].0, message)],
+        };
+        for (seed, message) in found {
+            for (kernel, checked) in batch.iter().filter(|(kernel, _)| kernel.seed == seed) {
                 // nvcc takes a second; the rest takes milliseconds.
                 let attempts = self.settings.shrink.min(40);
-                self.fail(kernel.clone(), problem, attempts, |k| {
-                    compile(&[(k.seed, &check(k)?.cuda)])
+                self.fail(kernel.clone(), problem(&message, &checked.cuda), attempts, |k| {
+                    let text = check(k)?.cuda;
+                    let found = refused(&[(k.seed, &text)]).unwrap_or_default();
+                    found
+                        .first()
+                        .map_or(Ok(()), |(_, message)| Err(problem(message, &text)))
                 });
             }
         }

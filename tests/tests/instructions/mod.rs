@@ -2,12 +2,12 @@
 //! run with 128 values for each operand. `TIRX_MNEMONICS=64` takes more combinations, `TIRX_FILTER=cvt` those that hold the word.
 
 use tirx_core::codegen::cuda;
-use tirx_tests::differential::{ARCH, nvcc};
+use tirx_tests::differential::ARCH;
 use tirx_tests::instructions::{Computing, Sample, computing};
 use tirx_tests::machine::{self, Argument, Simulator};
 use tirx_tests::{build, stages};
 
-use super::{FLAGS, Gpu, compiler, leak, parallel, stream};
+use super::{FLAGS, Gpu, compiler, cubin, leak, parallel, stream};
 
 /// What the simulator leaves, and the machine code.
 struct Prepared {
@@ -19,8 +19,7 @@ struct Prepared {
 #[test]
 #[ignore = "needs a GPU and TIRX_NVCC"]
 fn instructions_give_what_the_simulator_gives() {
-    let (stream, nvcc_path) = (stream(), compiler());
-    let scratch = tempfile::tempdir().unwrap();
+    let (stream, nvcc) = (stream(), compiler());
     let only = std::env::var("TIRX_FILTER").unwrap_or_default();
     let mut kernels = computing(Sample::Tokens.or_all());
     kernels.retain(|kernel| kernel.mnemonic.contains(&only));
@@ -29,11 +28,10 @@ fn instructions_give_what_the_simulator_gives() {
         let lowered = stages(&module, ARCH, &mut |_, _| Ok(()))?;
         let contents = machine::run(&mut Simulator::default(), &lowered, &kernel.arguments)?;
         let source = cuda::emit(&lowered).map_err(|e| e.to_string())?;
-        let cubin = nvcc::cubin(&nvcc_path, ARCH, scratch.path(), &source.text, FLAGS);
         Ok(Prepared {
             lowered,
             contents,
-            cubin: cubin.map_err(|e| e.to_string())?,
+            cubin: cubin(&nvcc, &source.text, FLAGS)?,
         })
     });
     let (mut failures, mut compared) = (Vec::new(), 0);

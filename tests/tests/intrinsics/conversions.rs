@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use tirx_core::intrin::convert::{self, Format};
 use tirx_core::ir::{Expr, Var};
 
+use tirx_tests::nvcc::nvcc;
+
 use super::{TARGETS, refused_by_nvcc};
 
 /// Kernels that convert values of registers, of a local and of a shared array by turns, for one target.
@@ -79,10 +81,12 @@ fn each_form_of_cvt_is_taken_where_it_is() {
             .push((call, vec![from; values], to));
     }
     assert_eq!(later, 70, "forms of CUDA 13.1 and 13.2");
+    let nvcc = nvcc();
     for (target, forms) in &by_target {
-        let text = conversions(forms);
-        if let Some(message) = refused_by_nvcc(&text, TARGETS[*target]) {
-            panic!("{}:\n{message}", TARGETS[*target]);
+        let target = TARGETS[*target];
+        let refused = |nvcc| refused_by_nvcc(nvcc, &conversions(forms), target);
+        if let Some(message) = nvcc.as_ref().and_then(refused) {
+            panic!("{target}:\n{message}");
         }
     }
     // Refused below, at the call.
