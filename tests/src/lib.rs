@@ -83,6 +83,9 @@ pub fn number(name: &str, default: u64) -> u64 {
     text.and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
+/// A kernel's name, and its module or the error as it is rendered for users.
+pub type Built = (String, Result<IRModule, String>);
+
 /// Compile-time parameters.
 pub type Defines = BTreeMap<String, ConstValue>;
 
@@ -199,7 +202,7 @@ impl Case {
     ///
     /// # Errors
     /// The error if the file cannot be loaded.
-    pub fn build_each(&self) -> Result<Vec<(String, Result<IRModule, String>)>, String> {
+    pub fn build_each(&self) -> Result<Vec<Built>, String> {
         let name = format!("{}.py", self.name());
         let entries: Vec<&str> = self.entry.as_deref().into_iter().collect();
         build_each(&name, &self.text, &entries, &self.defines)
@@ -321,12 +324,7 @@ pub fn build(
 }
 
 /// The same, with each kernel's own error.
-fn build_each(
-    name: &str,
-    text: &str,
-    entries: &[&str],
-    defines: &Defines,
-) -> Result<Vec<(String, Result<IRModule, String>)>, String> {
+fn build_each(name: &str, text: &str, entries: &[&str], defines: &Defines) -> Result<Vec<Built>, String> {
     let mut sources = SourceMap::new();
     let file =
         KernelFile::load(&mut sources, name, text, &files::Imported).map_err(|e| e.render(&sources))?;

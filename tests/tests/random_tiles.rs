@@ -13,7 +13,7 @@ use tirx_core::transform::lower_tirx::{Decision, Outcome, VariantInfo, explain, 
 use tirx_core::transform::{Lowering, Options, PassContext, Target, lower};
 use tirx_tests::differential::tvm;
 use tirx_tests::machine::Simulator;
-use tirx_tests::{Defines, build, number, round_trip, stages, tiles};
+use tirx_tests::{Defines, RoundTrips, build, number, stages, tiles};
 
 #[test]
 fn random_tile_programs_compute_what_they_mean() {
@@ -440,7 +440,8 @@ fn lowered(program: &tiles::TileProgram, arch: &str, thorough: bool) -> Result<I
     let mut built = build("tiles.py", &program.text, &["program"], &Defines::new())?;
     let (_, module) = built.pop().ok_or("no kernel")?;
     if thorough {
-        return stages(&module, arch, &mut |_, m| round_trip(m));
+        let mut trips = RoundTrips::default();
+        return stages(&module, arch, &mut |_, m| trips.check(m));
     }
     let sources = module.sources.clone();
     lower(module, &mut Lowering::new(Target::cuda(arch))).map_err(|e| e.render(&sources))

@@ -2,13 +2,14 @@
 //! to itself.
 
 use tirx_core::ir::{image, structural_equal, structural_hash};
-use tirx_tests::{example_kernels, round_trip, stages};
+use tirx_tests::{RoundTrips, example_kernels, stages};
 
 #[test]
 fn example_kernels_print_and_parse_back_at_every_stage() {
     let mut failures = Vec::new();
     for (name, module) in example_kernels().unwrap() {
-        let checked = stages(&module, "sm_90a", &mut |_, m| round_trip(m));
+        let mut trips = RoundTrips::default();
+        let checked = stages(&module, "sm_90a", &mut |_, m| trips.check(m));
         if let Err(message) = checked {
             failures.push(format!("== {name}\n{message}"));
         }

@@ -21,7 +21,7 @@ use crate::generator::{Argument, Kernel, generate, generate_exact};
 use crate::machine::{self, Machine, Simulator};
 use crate::nvcc::{Nvcc, UNOPTIMIZED};
 use crate::unit::BATCH;
-use crate::{Defines, build, round_trip, stages};
+use crate::{Defines, RoundTrips, build, stages};
 
 /// The architecture that kernels are lowered for.
 pub const ARCH: &str = "sm_90a";
@@ -154,7 +154,8 @@ pub fn check(kernel: &Kernel) -> Result<Checked, Problem> {
         let text = kernel.text();
         let mut built = build("random.py", &text, &["k"], &Defines::new()).map_err(Problem::Build)?;
         let (_, module) = built.remove(0);
-        let lowered = stages(&module, ARCH, &mut |_, m| round_trip(m)).map_err(Problem::Stages)?;
+        let mut trips = RoundTrips::default();
+        let lowered = stages(&module, ARCH, &mut |_, m| trips.check(m)).map_err(Problem::Stages)?;
         let mut fewest = Lowering::new(Target::cuda(ARCH));
         fewest.verify = true;
         fewest.options = Options {
