@@ -46,6 +46,14 @@ def narrow(A: T.Buffer((15,), "float4_e2m1fn"), P: T.Buffer((2,), "float4_e2m1fn
         S[tx] = T.cast(7.5, "float6_e2m3fn")
 
 @T.prim_func
+def scales(A: T.Buffer((4,), "float8_e4m3fn"), W: T.Buffer((4,), "float8_e5m2"), S: T.Buffer((4,), "float8_e8m0fnu"),
+           P: T.Buffer((4,), "float4_e2m1fnx2"), B: T.Buffer((4,), "float8_e4m3fn"), Q: T.Buffer((4,), "float4_e2m1fnx2")):
+    T.device_entry()
+    tx = shapes.one_block(4)
+    B[tx] = T.cast(T.cast(A[tx], "float32") * T.cast(W[tx], "float32") * T.cast(S[tx], "float32"), "float8_e4m3fn")
+    Q[tx] = P[tx]
+
+@T.prim_func
 def launched(A: T.Buffer((256,), "float32"), threads: T.int32, blocks: T.int32, words: T.int32):
     T.device_entry()
     bx, by = T.cta_id([1, blocks])
@@ -152,6 +160,10 @@ name = "narrow"
 source = "kernels.py"
 
 [[kernel]]
+name = "scales"
+source = "kernels.py"
+
+[[kernel]]
 name = "launched"
 source = "kernels.py"
 
@@ -223,6 +235,19 @@ fn main() -> tirx_rt::Result<()> {
     let mut sixes = Tensor::<u8>::zeros(&stream, [2])?;
     kernels::narrow(&stream, &fours, &mut packed, &mut sixes, &mut back)?;
     println!("{:?} {:x?} {:x?}", back.to_vec()?, packed.to_vec()?, sixes.to_vec()?);
+
+    // Floats of 8 bits and pairs of 4 bits have types; bytes are seen as them.
+    use tirx_rt::{f4e2m1x2, f8e4m3, f8e5m2, f8e8m0};
+    let eights = Tensor::from_slice(&stream, &[1.0, -2.0, 0.5, 448.0].map(f8e4m3::from_f32), [4])?;
+    let wide = Tensor::from_slice(&stream, &[2.0, 3.0, 4.0, 0.25].map(f8e5m2::from_f32), [4])?;
+    let powers = Tensor::from_slice(&stream, &[2.0, 0.5, 1.0, 4.0].map(f8e8m0::from_f32), [4])?;
+    let pairs = Tensor::from_slice(&stream, &[f4e2m1x2::from_f32([1.5, -6.0]); 4], [4])?;
+    let mut bytes = Tensor::<u8>::zeros(&stream, [4])?;
+    let mut copies = Tensor::zeros(&stream, [4])?;
+    let mut products = bytes.as_bits_mut::<f8e4m3>()?;
+    kernels::scales(&stream, &eights, &wide, &powers, &pairs, &mut products, &mut copies)?;
+    println!("{:?} {:?}", products.to_vec()?, copies.to_vec()?[3].to_f32());
+    println!("{:x?}", bytes.to_vec()?);
 
     // Launches that are too large, known at run time only.
     let mut c = Tensor::zeros(&stream, [256])?;
@@ -365,7 +390,8 @@ fn a_package_without_nvcc_and_network() {
     assert_eq!(
         out,
         "42.0\n[0, 2, 4, 6] [0.0, 1.0, 2.0, 3.0]\n2.0\n\
-         [-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 6.0, 4.0, 4.0, 3.0, 2.0, 2.0, 1.5, 1.0] [7642, f0] [1f, 1f]\n2.0\n\
+         [-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 6.0, 4.0, 4.0, 3.0, 2.0, 2.0, 1.5, 1.0] [7642, f0] [1f, 1f]\n\
+         [4.0, -3.0, 2.0, 448.0] [1.5, -6.0]\n[48, c4, 40, 7e]\n2.0\n\
          kernel `launched` cannot be launched with 2048 threads along x: 1024 is the most\n\
          kernel `launched` cannot be launched with 70000 blocks along y: 65535 is the most\n\
          kernel `launched` cannot be launched with 240000 bytes of dynamic shared memory: 232448 is the most\n\

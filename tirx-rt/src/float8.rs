@@ -1,7 +1,7 @@
 //! Floats of 8 bits, and pairs of floats of 4 bits.
 //!
-//! The names are those of `f32` and of DLPack. A launcher takes tensors of bytes for them: [`Tensor::as_bits`](crate::Tensor::as_bits)
-//! gives one, without a copy.
+//! The names are those of `f32` and of DLPack. Launchers take tensors of them. [`Tensor::as_bits`](crate::Tensor::as_bits)
+//! sees a tensor of bytes as one of them and the reverse, without a copy.
 
 use std::cmp::Ordering;
 use std::fmt;

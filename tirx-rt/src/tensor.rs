@@ -67,7 +67,8 @@ impl<T: Element> DerefMut for ViewMut<'_, T> {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "expected a tensor of `{T}`, found `{Self}`",
-    label = "no `Tensor<{T}>` or view of one"
+    label = "no `Tensor<{T}>` or view of one",
+    note = "`&t.as_bits::<{T}>()?` sees a tensor of other elements, such as `u8`, as one of `{T}` if they have as many bits"
 )]
 pub trait AsTensor<T: Element> {
     /// The tensor.
@@ -78,7 +79,8 @@ pub trait AsTensor<T: Element> {
 /// exclusive pointer to either.
 #[diagnostic::on_unimplemented(
     message = "expected a tensor of `{T}` that can be written, found `{Self}`",
-    label = "no `Tensor<{T}>` or `ViewMut` of one"
+    label = "no `Tensor<{T}>` or `ViewMut` of one",
+    note = "`&mut t.as_bits_mut::<{T}>()?` sees a tensor of other elements, such as `u8`, as one of `{T}` if they have as many bits"
 )]
 pub trait AsTensorMut<T: Element>: AsTensor<T> {
     /// The tensor.

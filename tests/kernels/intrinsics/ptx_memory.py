@@ -142,3 +142,25 @@ def arrives(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "uint32"), M: T.Buff
         A[tx] = S[tx - 32]
     M[tx] = T.ptx.mapa(S.ptr_to([5]), 1 - cbx) - T.ptx.map_shared_rank(S.ptr_to([1]), 1 - cbx)
     B[tx] = T.ptx.mapa(S.ptr_to([3]), 0, "shared::cluster", "u32", "uint32") - T.ptx.mapa(S.ptr_to([0]), 0, "shared::cluster", "u32", "uint32") + T.cuda.cvta_generic_to_shared(S.ptr_to([2])) - T.cuda.cvta_generic_to_shared(S.ptr_to([0]))
+
+
+# A cache policy is a value of 64 bits: of a variable, of memory, of a scalar parameter.
+# sim: policies_of_variables
+#   A: uint32[32] = i * 3
+#   P: uint64[1] = 1526726656
+#   B: uint32[4x32] = 0 -> A[j]
+#   q = 1526726656
+@T.prim_func
+def policies_of_variables(
+    A: T.Buffer((32,), "uint32"), P: T.Buffer((1,), "uint64"), B: T.Buffer((4, 32), "uint32"), q: T.uint64
+):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    p: T.uint64 = P[0]
+    r = T.alloc_local((1,), "uint64")
+    r[0] = p
+    B[0, tx] = T.ptx.ld(A.ptr_to([tx]), "uint32", "u32", space="global", cache_policy=p)
+    B[1, tx] = T.ptx.ld(A.ptr_to([tx]), "uint32", "u32", space="global", cache_policy=r[0])
+    B[2, tx] = T.ptx.ld(A.ptr_to([tx]), "uint32", "u32", space="global", cache_policy=P[0])
+    T.ptx.st(B.ptr_to([3, tx]), A[tx], ptx_type="u32", space="global", cache_policy=q)

@@ -60,13 +60,13 @@ impl<T: Element> Tensor<T> {
         }
     }
 
-    /// The bits of the elements, seen as other elements of as many bits: a launcher takes a tensor of `u8` for floats of 8 bits.
+    /// The bits of the elements, seen as other elements of as many bits: bytes that were read from a file are floats of 8 bits.
     ///
     /// ```
     /// # let stream = tirx_rt::Device::simulator().default_stream();
     /// use tirx_rt::{Tensor, f8e4m3};
-    /// let t = Tensor::from_slice(&stream, &[1.0, 0.5].map(f8e4m3::from_f32), [2])?;
-    /// assert_eq!(t.as_bits::<u8>()?.to_vec()?, [0x38, 0x30]);
+    /// let bytes = Tensor::from_slice(&stream, &[0x38_u8, 0x30], [2])?;
+    /// assert_eq!(bytes.as_bits::<f8e4m3>()?.to_vec()?, [1.0, 0.5].map(f8e4m3::from_f32));
     /// # Ok::<(), tirx_rt::Error>(())
     /// ```
     ///

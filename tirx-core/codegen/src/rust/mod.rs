@@ -22,7 +22,7 @@ pub use names::{is_keyword, snake_case};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::abi::{self, Function, FunctionParam, Param, ParamKind, Signature};
-use crate::ir::{DType, ElementType, IRModule, PrimFunc};
+use crate::ir::{DType, ElementType, IRModule, PrimFunc, TypeCode};
 use crate::source::Span;
 
 /// The Rust type of a parameter: `&impl ::tirx_rt::AsTensor<f32>`, `i32`.
@@ -136,31 +136,33 @@ pub fn rust_scalar(dtype: DType) -> Option<&'static str> {
     ElementType::of(dtype)?.rust
 }
 
-/// The element type of a tensor parameter. Floats of 6 and 8 bits have no Rust type: their bit patterns are `u8`, those
-/// of float4 vectors unsigned integers as wide as the vector. Two scalars of `float4_e2m1fn` share a byte; their
-/// tensors have the kernel's shape all the same.
+/// The element type of a tensor parameter. The elements of dtypes without a Rust type are bit patterns: unsigned integers
+/// as wide as the element. Two scalars of `float4_e2m1fn` share a byte; their tensors have the kernel's shape all the same.
 pub fn rust_element(dtype: DType) -> Option<&'static str> {
     match dtype {
         _ if dtype.is_handle() => None,
         _ if dtype.is_float4() => match dtype.lanes {
             1 => Some("::tirx_rt::Float4E2m1"),
-            2 => Some("u8"),
+            2 => Some("::tirx_rt::f4e2m1x2"),
             4 => Some("u16"),
             8 => Some("u32"),
             16 => Some("u64"),
             _ => None,
         },
-        _ if is_bit_pattern(dtype) => Some("u8"),
+        _ if dtype.is_scalar() && (dtype.is_float8() || dtype.is_float6()) => Some(match dtype.code {
+            TypeCode::Float8_e4m3fn => "::tirx_rt::f8e4m3",
+            TypeCode::Float8_e5m2 => "::tirx_rt::f8e5m2",
+            TypeCode::Float8_e8m0fnu => "::tirx_rt::f8e8m0",
+            _ => "u8",
+        }),
         _ => rust_scalar(dtype),
     }
 }
 
 /// Whether a tensor's elements are the bit patterns of what the kernel sees.
 pub fn is_bit_pattern(dtype: DType) -> bool {
-    match dtype.lanes {
-        1 => dtype.is_float8() || dtype.is_float6(),
-        _ => dtype.is_float4(),
-    }
+    let narrow = dtype.is_float8() || dtype.is_float6() || dtype.is_float4();
+    narrow && rust_element(dtype).is_some_and(|ty| !ty.starts_with("::tirx_rt::"))
 }
 
 /// Prints the launcher of a kernel: `authored` is the function as written, `module` the lowered module.

@@ -184,8 +184,9 @@ pub fn to_v27(
         for (call, outcome) in turn.iter().zip(outcomes) {
             let reason = match outcome {
                 Outcome::Left(reason) => reason,
-                // Its name says which release it is of, but only in a file of that one.
-                Outcome::InBoth => String::new(),
+                // Its name says which release it is of, but only in a file of that one. A new call may have the name of an old
+                // one, too, with another meaning: `T.ptx.barrier.cluster.arrive()`.
+                Outcome::InBoth | Outcome::Replaced(Edit::Call(_), _) => String::new(),
                 Outcome::Replaced(..) => continue,
             };
             left.push((

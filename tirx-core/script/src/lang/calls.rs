@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::super::eval::{Interpreter, Param, Value, keyword, optional, required};
+use super::super::eval::{Args, Interpreter, Param, Value, keyword, optional, required};
 use super::super::typing;
 use super::call::{Call, Function, function, variadic};
 use super::convert;
@@ -254,7 +254,7 @@ fn call_extern(call: &mut Call, op: Op) -> Result<Value> {
     Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)))
 }
 
-fn call_intrin(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn call_intrin(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     let dtype = call.dtype("dtype")?;
     let name = call.text("func_name")?;
     let Some(op) = Op::from_name(&name) else {
@@ -269,7 +269,18 @@ fn call_intrin(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     };
     let args = call.rest_args()?;
     if let Err(message) = op.row().read(&args) {
-        return call.fail(format!("\"{name}\" {message}"));
+        // TVM's call node has other operands than ours (`tirx.cuda.ldg` has its dtype): the function that builds it takes them.
+        let function = super::namespace::lookup(&format!("T.{}", op.info().script));
+        return match function {
+            Some(Value::Builtin(function)) => {
+                let args = Args {
+                    positional: call.rest.clone(),
+                    ..Args::default()
+                };
+                (function.call)(interp, args, call.span)
+            }
+            _ => call.fail(format!("\"{name}\" {message}")),
+        };
     }
     Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)))
 }

@@ -33,7 +33,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         const { &[required("ptr"), required("old_val"), required("new_val")] },
         atomic_cas,
     ),
-    function("T.cuda.ldg", LDG, ldg),
+    variadic("T.cuda.ldg", LDG, ldg),
     variadic("T.cuda.func_call", FUNC, func_call),
     function("T.cuda.warp_sum", WARP, |_, c| warp_reduce(c, "sum")),
     function("T.cuda.warp_max", WARP, |_, c| warp_reduce(c, "max")),
@@ -100,9 +100,13 @@ fn atomic_cas(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 }
 
 fn ldg(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+    if !call.rest.is_empty() {
+        return ldg_printed(call);
+    }
     let vec = call.text_or("vec", "")?;
     if call.get("dst").is_some() || !vec.is_empty() {
-        return ldg_vector(call, &vec);
+        let items = call.items("dst", "a list of pointers")?;
+        return ldg_vector(call, &items, call.argument("addr")?, call.dtype("dtype")?, &vec);
     }
     let (pointer, dtype) = (call.argument("addr")?, call.dtype("dtype")?);
     Ok(Value::Expr(
@@ -110,9 +114,41 @@ fn ldg(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     ))
 }
 
+/// The vector form as TVM prints it: the pointers of the destinations, the address, the dtype, `vec` and the number of
+/// destinations.
+fn ldg_printed(call: &Call) -> Result<Value> {
+    let named = ["addr", "dtype"]
+        .iter()
+        .filter_map(|name| call.get(name).map(|(value, _)| value.clone()));
+    let all: Vec<Value> = named
+        .chain(call.rest.iter().map(|(value, _)| value.clone()))
+        .collect();
+    let [dst @ .., addr, dtype, Value::Str(vec), Value::Int(count)] = &all[..] else {
+        return call.fail_with(
+            format!("{} positional arguments are neither form of the call", all.len()),
+            "write T.cuda.ldg(addr, dtype), or T.cuda.ldg(addr, dtype, dst=[p, q], vec=\"v2\")",
+        );
+    };
+    if *count != dst.len() as i128 {
+        return call.fail(format!(
+            "{count} destinations are announced, {} are given",
+            dst.len()
+        ));
+    }
+    let Some(dtype) = convert::dtype(dtype, call.span)? else {
+        return call.fail("the argument behind the address must be a dtype such as \"float32\"");
+    };
+    ldg_vector(
+        call,
+        dst,
+        convert::argument(addr, call.span, call.function)?,
+        dtype,
+        vec,
+    )
+}
+
 /// Two or four elements at once, to the variables that `dst` points to: the load of memory that does not change.
-fn ldg_vector(call: &Call, vec: &str) -> Result<Value> {
-    let dtype = call.dtype("dtype")?;
+fn ldg_vector(call: &Call, dst: &[Value], addr: Expr, dtype: DType, vec: &str) -> Result<Value> {
     let ptx = match dtype {
         DType::INT32 => "s32",
         DType::UINT32 => "u32",
@@ -133,8 +169,8 @@ fn ldg_vector(call: &Call, vec: &str) -> Result<Value> {
         }
     };
     let mut registers = Vec::new();
-    for item in call.items("dst", "a list of pointers")? {
-        registers.push(convert::argument(&item, call.span, call.function)?);
+    for item in dst {
+        registers.push(convert::argument(item, call.span, call.function)?);
     }
     if registers.len() != count {
         return call.fail(format!(
@@ -145,7 +181,7 @@ fn ldg_vector(call: &Call, vec: &str) -> Result<Value> {
     let load = Op::PtxLdGlobalNc
         .call()
         .list("dst", registers)
-        .set("addr", call.argument("addr")?)
+        .set("addr", addr)
         .set("return_type", &dtype.to_string())
         .set("vec", vec)
         .set("ptx_type", ptx);

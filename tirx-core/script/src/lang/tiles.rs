@@ -299,6 +299,28 @@ struct Argument<'a> {
     span: Span,
 }
 
+/// How text computes with single values what a tile primitive computes with regions.
+fn of_single_values(name: &str) -> Option<String> {
+    let written = match name {
+        "add" => "a + b",
+        "sub" => "a - b",
+        "mul" => "a * b",
+        "fdiv" => "a / b",
+        "fma" => "a * b + c",
+        "reciprocal" => "1 / a",
+        "maximum" | "max" => "T.max(a, b)",
+        "minimum" | "min" => "T.min(a, b)",
+        "select" => "T.Select(condition, a, b)",
+        "cast" => "T.cast(a, dtype)",
+        "fill" | "memset" | "zero" | "copy" => "A[i] = a",
+        name if super::namespace::is_function(&format!("T.{name}")) => {
+            return Some(format!("T.{name} computes with single values"));
+        }
+        _ => return None,
+    };
+    Some(format!("for single values, write {written}"))
+}
+
 impl Argument<'_> {
     fn expected<T>(&self, expected: &str, value: &Value) -> Result<T> {
         let found = convert::describe(value);
@@ -312,9 +334,10 @@ impl Argument<'_> {
             Value::Expr(e) if matches!(e.kind, crate::ir::ExprKind::BufferLoad { .. }) => {
                 diagnostic.help("a region has slices: A[i : i + 1, 0:4]")
             }
-            Value::Expr(_) | Value::Int(_) | Value::Float(_) => {
-                diagnostic.help(format!("T.{name} computes with single values"))
-            }
+            Value::Expr(_) | Value::Int(_) | Value::Float(_) | Value::None => match of_single_values(name) {
+                Some(help) => diagnostic.help(help),
+                None => diagnostic,
+            },
             _ => diagnostic,
         }))
     }

@@ -198,8 +198,8 @@ impl Held {
         order
     }
 
-    /// Whether all threads of the scope hold a part, each its own: the iterators over threads enumerate the scope's
-    /// axis without gap or overlap.
+    /// Whether all threads of the scope hold a part, its own or a copy of what others hold: the iterators over threads
+    /// and over copies enumerate the scope's axis without gap or overlap.
     pub(super) fn covers_scope(&self, cx: &Context<'_>) -> Result<(), String> {
         let Some(row) = axis_of(cx.scope) else {
             return Ok(());
@@ -208,7 +208,10 @@ impl Held {
         let scope = cx.scope.name();
         let count = cx.thread_count()?;
         let canonical = self.layout.canonical(true);
-        let mut iters: Vec<&Iter> = canonical.shard.iter().filter(|i| Held::is_thread(i)).collect();
+        let all = canonical.shard.iter().chain(&canonical.replica);
+        let mut iters: Vec<&Iter> = all
+            .filter(|i| Held::is_thread(i) && !i.extent.is_int(1))
+            .collect();
         if iters.is_empty() {
             return Err(format!(
                 "{scope}-scope op needs an operand whose layout carries thread axes ({axis} composing to {count}:1); \

@@ -261,7 +261,15 @@ impl Elementwise {
             (Operand::Scalar(_), Operand::Scalar(_)) => {
                 return Err(Decline::mistake(
                     format!("{name}: both inputs are scalars"),
-                    "Tx.fill(dst, …) fills a region with a value that T computes",
+                    match self.op {
+                        TileOp::Maximum => {
+                            "Tx.fill(dst, T.max(a, b)) fills a region with the larger of two values"
+                        }
+                        TileOp::Minimum => {
+                            "Tx.fill(dst, T.min(a, b)) fills a region with the smaller of two values"
+                        }
+                        _ => "Tx.fill(dst, …) fills a region with a value that T computes",
+                    },
                 ));
             }
             (Operand::Scalar(_), _) => commutes,

@@ -1,11 +1,13 @@
 //! Elementwise → `reg`, `reg_packed`: all regions in the threads' own memory.
 //!
 //! **Idea.** The output's layout says which thread holds which elements. Every input's layout is brought into the same
-//! order; each thread then computes the elements that it holds, in a loop over its own memory.
+//! order; each thread then computes the elements that it holds, in a loop over its own memory. If several threads hold
+//! copies of an input (`R[32 : 1 @ laneid]`), each reads its own copy; if they hold copies of the output, each computes
+//! its own.
 //!
 //! **Conditions.** All threads of the scope active; every region local with a layout; at a scope of more than one thread
-//! the output is spread over all of them; each input has its elements in the threads that hold the output's. A dimension
-//! that is broadcast lies within a thread.
+//! all of them hold a part of the output or a copy; each thread holds the inputs of its elements: threads that hold
+//! different parts of the output hold the same parts of the input, or copies of one part.
 //!
 //! `reg_packed` takes neighbouring pairs of float32, each at an even place.
 //!
@@ -108,13 +110,98 @@ pub(super) fn plan_packed(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan,
     Ok(Box::new(Elements { pairs: true, ..own }))
 }
 
+/// What a thread holds of an input, in the order of the output's elements. `layout` is the input's over these elements.
+fn own_input(
+    region: &BufferRegion,
+    layout: &TileLayout,
+    held: &Held,
+    order: &[usize],
+    digits: &[Option<Expr>],
+) -> Result<Own, Decline> {
+    let name = &region.buffer.name;
+    let shard = &held.layout.shard;
+    let extents: Vec<Expr> = shard.iter().map(|i| i.extent.clone()).collect();
+    let (grouped, starts) = layout
+        .group(&extents)
+        .ok_or_else(|| format!("the layouts of {name} and of the output have no common iterators"))?;
+    let run = |i: usize| &grouped.shard[starts[i]..starts[i + 1]];
+    let elsewhere = || {
+        Decline::from(format!(
+            "{name} has its elements in other threads than the output"
+        ))
+    };
+    // Threads that hold different parts of the output hold either the corresponding parts of the input, or all of the
+    // input's elements along the iterator. For the latter, and for copies of the output, the input needs copies.
+    let (mut apart, mut parts, mut copies) = (Vec::new(), Vec::new(), held.layout.replica.clone());
+    let mut offset = grouped.offset_in_memory();
+    for (i, digit) in digits.iter().enumerate() {
+        let Some(digit) = digit else { continue };
+        let (over, within): (Vec<Iter>, Vec<Iter>) = run(i)
+            .iter()
+            .filter(|iter| !iter.extent.is_int(1))
+            .cloned()
+            .partition(Held::is_thread);
+        match (over.is_empty(), within.is_empty()) {
+            (false, true) => {
+                apart.push(shard[i].clone());
+                parts.extend(over);
+            }
+            (false, false) => return Err(elsewhere()),
+            (true, _) => {
+                copies.push(shard[i].clone());
+                let along = Layout::Tile(TileLayout::of(within).into());
+                let place = along.memory_offset(std::slice::from_ref(digit), &extents[i..=i]);
+                offset = fold::add(offset, place);
+            }
+        }
+    }
+    let mine: Vec<Iter> = order.iter().flat_map(|i| run(*i).to_vec()).collect();
+    if over_threads(&parts) != over_threads(&apart) || mine.iter().any(Held::is_thread) {
+        return Err(elsewhere());
+    }
+    if sorted(&copies) != sorted(&grouped.replica) {
+        if parts.is_empty() && grouped.replica.is_empty() {
+            let copies: Vec<String> = sorted(&copies)
+                .iter()
+                .map(|i| {
+                    let number = |e: &Expr| e.as_int().map_or_else(|| "…".to_string(), |n| n.to_string());
+                    format!("R[{} : {} @ {}]", number(&i.extent), number(&i.stride), i.axis.0)
+                })
+                .collect();
+            return Err(format!(
+                "the layout of {name} does not say that all threads hold {name}; add {} to its layout",
+                copies.join(" + ")
+            )
+            .into());
+        }
+        return Err(elsewhere());
+    }
+    Ok(Own::new(&region.buffer, mine, offset))
+}
+
+/// Iterators over threads, in canonical form without their order.
+fn sorted(iters: &[Iter]) -> Vec<Iter> {
+    let by_stride =
+        |iters: &mut Vec<Iter>| iters.sort_by_key(|i| (i.axis.0.clone(), -i.stride.as_int().unwrap_or(0)));
+    let mut iters: Vec<Iter> = iters.iter().filter(|i| Held::is_thread(i)).cloned().collect();
+    by_stride(&mut iters);
+    let mut whole = over_threads(&iters).shard;
+    whole.retain(|i| !i.extent.is_int(1));
+    by_stride(&mut whole);
+    whole
+}
+
 fn elements(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Elements, Decline> {
     let call = Elementwise::of(call)?;
     let held = Held::of(&call.dst, cx)?;
     held.covers_scope(cx)?;
     let order = held.memory_order();
-    let extents: Vec<Expr> = held.layout.shard.iter().map(|i| i.extent.clone()).collect();
-    let threads = over_threads(&held.layout.shard);
+    let digits: Vec<Option<Expr>> = held
+        .layout
+        .shard
+        .iter()
+        .map(|i| Held::is_thread(i).then(|| Held::digit(i, cx)).transpose())
+        .collect::<Result<_, _>>()?;
     let dst = Own::new(
         &call.dst.buffer,
         order.iter().map(|i| held.layout.shard[*i].clone()).collect(),
@@ -135,27 +222,8 @@ fn elements(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Elements, Decline> 
                 );
             }
         }
-        let (grouped, starts) = layout
-            .group(&extents)
-            .ok_or_else(|| format!("the layouts of {name} and of the output have no common iterators"))?;
-        let run = |i: usize| &grouped.shard[starts[i]..starts[i + 1]];
-        let spread: Vec<Iter> = (0..extents.len())
-            .filter(|i| Held::is_thread(&held.layout.shard[*i]))
-            .flat_map(|i| run(i).to_vec())
-            .collect();
-        let mine: Vec<Iter> = order.iter().flat_map(|i| run(*i).to_vec()).collect();
-        let all_threads = spread.iter().all(|i| Held::is_thread(i) || i.extent.is_int(1));
-        if !all_threads || over_threads(&spread) != threads || mine.iter().any(Held::is_thread) {
-            return Err(format!("{name} has its elements in other threads than the output").into());
-        }
-        inputs.push(Some(Own::new(&region.buffer, mine, grouped.offset_in_memory())));
+        inputs.push(Some(own_input(region, &layout, &held, &order, &digits)?));
     }
-    let digits: Vec<Option<Expr>> = held
-        .layout
-        .shard
-        .iter()
-        .map(|i| Held::is_thread(i).then(|| Held::digit(i, cx)).transpose())
-        .collect::<Result<_, _>>()?;
     Ok(Elements {
         total: order
             .iter()
