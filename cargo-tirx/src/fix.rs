@@ -161,6 +161,19 @@ impl Kernels<'_> {
 }
 
 impl Kernels<'_> {
+    /// Whether the release of a new text must be named: nothing in the text shows it, and the text has another meaning in 0.26.
+    fn needs_release(&self, text: &str) -> Result<bool> {
+        let printed = |release| -> Result<Vec<String>> {
+            let modules = self.modules(&Attempt {
+                text,
+                release,
+                trials: None,
+            })?;
+            Ok(modules.iter().map(tirx_core::script::print).collect())
+        };
+        Ok(printed(None)? != printed(Some(Release::V27))?)
+    }
+
     /// The kernels of the file that can be compared, with their values.
     fn known(
         &self,
@@ -259,7 +272,16 @@ fn fix_file(
     if command.stdout {
         return out(&fixed.text);
     }
-    let summary = summary(&kernels, &fixed);
+    let mut summary = summary(&kernels, &fixed);
+    if kernels.needs_release(&fixed.text)? {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            summary,
+            "{}: nothing in the file says that it is written for 0.27, and some calls mean something else in 0.26: build it with \
+             `--tvm 0.27`, or with `tvm = \"0.27\"` in the manifest",
+            kernels.shown
+        );
+    }
     if command.check {
         out(&summary)?;
         return Err(user(format_args!("{} is written for TVM 0.26", kernels.shown)));

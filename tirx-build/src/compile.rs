@@ -33,6 +33,8 @@ pub struct FileImports {
     release: Option<Release>,
     libraries: Libraries,
     asked: RefCell<Vec<PathBuf>>,
+    /// The last file that there is but that cannot be read, and why.
+    refused: RefCell<Option<(String, String)>>,
 }
 
 impl FileImports {
@@ -62,6 +64,7 @@ impl FileImports {
             release: None,
             libraries: Libraries::default(),
             asked: RefCell::default(),
+            refused: RefCell::default(),
         }
     }
 
@@ -93,10 +96,22 @@ impl FileImports {
         self
     }
 
+    /// The text of a file; `None` if there is no such file, or if it cannot be read: the reason is kept then.
+    fn text(&self, path: &Path, shown: impl FnOnce() -> String) -> Option<String> {
+        match crate::source::read(path) {
+            Ok(text) => Some(text),
+            Err(error) if path.is_file() => {
+                *self.refused.borrow_mut() = Some((shown(), error.to_string()));
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
     /// A module of another crate.
     fn in_library(&self, relative: &str) -> Option<(String, String)> {
         let (path, shown) = self.libraries.find(&self.folder, relative)?;
-        let text = fs::read_to_string(&path).ok()?;
+        let text = self.text(&path, || shown.clone())?;
         let mut asked = self.asked.borrow_mut();
         if !asked.contains(&path) {
             asked.push(path);
@@ -113,11 +128,20 @@ impl FileImports {
     fn find(&self, up: usize, relative: &str) -> Option<(String, String)> {
         let above = "../".repeat(up);
         let path = self.folder.join(format!("{above}{relative}"));
-        let text = fs::read_to_string(&path).ok()?;
+        let shown = || {
+            let above = self.above(up);
+            format!("{above}{relative}")
+        };
+        let text = self.text(&path, shown)?;
         let mut asked = self.asked.borrow_mut();
         if !asked.contains(&path) {
             asked.push(path);
         }
+        Some((shown(), text))
+    }
+
+    /// How messages call the folder that is `up` folders above the file's.
+    fn above(&self, up: usize) -> String {
         // `a/b/` and two folders up is the working folder.
         let mut shown: Vec<&str> = self.shown.split_inclusive('/').collect();
         let mut left = up;
@@ -130,7 +154,7 @@ impl FileImports {
             left -= 1;
         }
         let shown: String = shown.concat();
-        Some((format!("{shown}{}{relative}", "../".repeat(left)), text))
+        format!("{shown}{}", "../".repeat(left))
     }
 }
 
@@ -148,6 +172,14 @@ impl Imports for FileImports {
 
     fn release(&self) -> Option<Release> {
         self.release
+    }
+
+    fn unreadable(&self, module: &str) -> Option<(String, String)> {
+        self.refused.take();
+        match self.read(module) {
+            Some(_) => None,
+            None => self.refused.take(),
+        }
     }
 
     fn read(&self, module: &str) -> Option<ModuleText> {

@@ -32,6 +32,10 @@ impl Imports for Open<'_> {
         }
     }
 
+    fn unreadable(&self, module: &str) -> Option<(String, String)> {
+        self.disk.unreadable(module)
+    }
+
     fn package(&self) -> String {
         self.disk.package()
     }

@@ -65,6 +65,77 @@ fn a_file_is_rewritten_where_it_stands() {
     assert_eq!((again.code, again.out.as_str()), (Some(0), ""), "{}", again.err);
 }
 
+const CLUSTER: &str = r#"from tvm.script import tirx as T
+
+
+# sim: exchanged
+#   A: float32[2x64] = i * 64 + j
+#   B: float32[2x64] = 0 -> (1 - i) * 64 + j
+#   seeds: 4
+@T.prim_func
+def exchanged(A: T.Buffer((2, 64), "float32"), B: T.Buffer((2, 64), "float32")):
+    T.device_entry()
+    bx = T.cta_id([2])
+    rank = T.cta_id_in_cluster([2])
+    tx = T.thread_id([64])
+    S = T.alloc_shared((64,), "float32")
+    S[tx] = A[rank, tx]
+    if tx % 2 == 0:
+        T.ptx.barrier.cluster.arrive(aligned=False)
+    else:
+        T.ptx.barrier.cluster.arrive(sem="release", aligned=False)
+    T.ptx.barrier.cluster.wait(acquire=True, aligned=False)
+    far = T.decl_buffer((64,), "float32", data=T.reinterpret("handle", T.ptx.map_shared_rank(S.ptr_to([0]), 1 - rank)))
+    B[rank, tx] = far[tx]
+    T.cuda.cluster_sync()
+"#;
+
+/// The barrier that is not aligned has the name of the aligned one of 0.26.
+#[test]
+fn barriers_of_a_cluster_that_are_not_aligned_stay_so() {
+    let folder = Folder::new();
+    let path = folder.path("old.py");
+    fs::write(&path, CLUSTER).unwrap();
+    let written = folder.run(&["fix", "--tvm", "0.27", "old.py"]);
+    assert_eq!(written.code, Some(0), "{}", written.err);
+    let text = fs::read_to_string(&path).unwrap();
+    for call in ["arrive()", "arrive.release()", "wait.acquire()"] {
+        assert!(
+            text.contains(&format!("T.ptx.barrier.cluster.{call}\n")),
+            "{text}"
+        );
+    }
+    assert!(
+        !written.out.contains("nothing in the file says"),
+        "{}",
+        written.out
+    );
+    let tested = folder.run(&["test", "old.py"]);
+    assert_eq!(tested.code, Some(0), "{}{}", tested.out, tested.err);
+    let again = folder.run(&["fix", "--tvm", "0.27", "--check", "old.py"]);
+    assert_eq!((again.code, again.out.as_str()), (Some(0), ""), "{}", again.err);
+
+    // A file whose calls are all in both releases is said to need its release.
+    let alone = "from tvm.script import tirx as T\n@T.prim_func\ndef k(A: T.Buffer((64,), \"float32\")):\n    T.device_entry()\n    \
+                 bx = T.cta_id([2])\n    cx = T.cta_id_in_cluster([2])\n    tx = T.thread_id([64])\n    A[tx] = 0.0\n    \
+                 T.ptx.barrier.cluster.arrive(aligned=False)\n    T.ptx.barrier.cluster.wait(aligned=False)\n";
+    fs::write(&path, alone).unwrap();
+    let written = folder.run(&["fix", "--tvm", "0.27", "old.py"]);
+    assert_eq!(written.code, Some(0), "{}", written.err);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(
+        text.contains("arrive()\n    T.ptx.barrier.cluster.wait()\n"),
+        "{text}"
+    );
+    assert!(
+        written.out.contains("build it with `--tvm 0.27`"),
+        "{}",
+        written.out
+    );
+    let shown = folder.run(&["cuda", "--tvm", "0.27", "old.py"]);
+    assert!(shown.out.contains("barrier.cluster.arrive;"), "{}", shown.out);
+}
+
 #[test]
 fn a_file_with_a_call_that_stays_is_not_written() {
     let folder = Folder::new();

@@ -691,3 +691,81 @@ fn names_of_the_language_are_explained() {
     let json = folder.run(&["docs", "T.exp", "--json"]);
     assert!(json.out.contains("\"signature\": \"(x)\""), "{}", json.out);
 }
+
+/// A name that a help proposes must be one that is accepted there.
+#[test]
+fn helps_propose_what_is_accepted() {
+    let folder = Folder::new();
+    let of = |body: &str| {
+        let text = format!(
+            "from tvm.script import tirx as T\nfrom tvm.script.tirx import tile as Tx\nimport math\n\ndef f(width, height):\n    return width\n\n\
+             @T.prim_func\ndef k(A: T.Buffer((64,), \"uint32\")):\n    T.device_entry(); T.cta_id([1]); tx = T.thread_id([32])\n    {body}\n"
+        );
+        std::fs::write(folder.path("proposed.py"), text).unwrap();
+        folder.run(&["check", "proposed.py"]).err
+    };
+    let v27 = "T.ptx.ld.global_.u32(A[0], A.ptr_to([1]))";
+    for (body, there, absent) in [
+        // The argument is given already.
+        (
+            "r = T.alloc_local((4,), \"float32\", shap=(4,))",
+            "no parameter \"shap\"",
+            "did you mean",
+        ),
+        ("A[tx] = f(1, widht=2)", "no parameter \"widht\"", "did you mean"),
+        // `T` has no such function.
+        ("A[tx] = math.isqrt(tx)", "known at compile time", "T.isqrt"),
+        ("Tx.add(A, tx, A)", "", "T.add"),
+        // The option has a name of its own.
+        (
+            "Tx.copy(A, A, dispach=\"reg\")",
+            "did you mean \"dispatch\"?",
+            "the options",
+        ),
+        // Words of PTX as Python writes them, in a file that is written with them.
+        (
+            &format!("{v27}\n    T.ptx.ld.gloabl.u32(A[0], A.ptr_to([1]))"),
+            "did you mean .global_?",
+            "shared::",
+        ),
+        (
+            &format!("{v27}\n    T.ptx.ld_global_aquire(A.ptr_to([1]))"),
+            "unknown name",
+            "ld_global_acquire",
+        ),
+    ] {
+        let err = of(body);
+        assert!(
+            err.starts_with("error") && err.contains(there) && !err.contains(absent),
+            "{body}: {err}"
+        );
+    }
+}
+
+#[test]
+fn an_imported_file_in_utf_16_is_named() {
+    let folder = Folder::new();
+    let bytes: Vec<u8> = "\u{feff}def f(x):\n    return x\n"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    std::fs::write(folder.path("wide.py"), bytes).unwrap();
+    let text = "from tvm.script import tirx as T\nfrom wide import f\n\n@T.prim_func\ndef k(A: T.Buffer((4,), \"float32\")):\n    \
+                T.device_entry(); T.cta_id([1]); tx = T.thread_id([4])\n    A[tx] = f(1.0)\n";
+    std::fs::write(folder.path("imports.py"), text).unwrap();
+    fails(
+        &folder.run(&["check", "imports.py"]),
+        1,
+        &[
+            "cannot read `wide.py`: it is in UTF-16",
+            "save it as UTF-8",
+            "imports.py:2:1",
+        ],
+    );
+    std::fs::write(folder.path("wide.py"), b"x = \"\xe4\"\n").unwrap();
+    fails(
+        &folder.run(&["check", "imports.py"]),
+        1,
+        &["cannot read `wide.py`: line 1 is no UTF-8", "imports.py:2:1"],
+    );
+}

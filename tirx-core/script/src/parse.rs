@@ -164,13 +164,15 @@ fn operator_of_c(text: &str, at: usize) -> Option<&'static str> {
 }
 
 /// The dotted names of all modules that `import` statements of the file name, in order.
-pub(super) fn imported_modules(module: &ast::ModModule, package: &str) -> Vec<String> {
-    fn walk(stmts: &[ast::Stmt], package: &str, out: &mut Vec<String>) {
-        let walk = |stmts: &[ast::Stmt], out: &mut Vec<String>| walk(stmts, package, out);
+pub(super) fn imported_modules(module: &ast::ModModule, package: &str) -> Vec<(String, TextRange)> {
+    type Found = Vec<(String, TextRange)>;
+    fn walk(stmts: &[ast::Stmt], package: &str, out: &mut Found) {
+        let walk = |stmts: &[ast::Stmt], out: &mut Found| walk(stmts, package, out);
         for stmt in stmts {
             match stmt {
                 ast::Stmt::Import(s) => {
-                    out.extend(s.names.iter().flat_map(|a| with_packages(a.name.as_str())));
+                    let modules = s.names.iter().flat_map(|a| with_packages(a.name.as_str()));
+                    out.extend(modules.map(|module| (module, s.range)));
                 }
                 ast::Stmt::ImportFrom(s) => {
                     let name = s.module.as_ref().map_or("", |m| m.as_str());
@@ -178,9 +180,10 @@ pub(super) fn imported_modules(module: &ast::ModModule, package: &str) -> Vec<St
                     let Some(base) = resolve_relative(package, s.level, name) else {
                         continue;
                     };
-                    out.extend(with_packages(&base));
+                    out.extend(with_packages(&base).map(|module| (module, s.range)));
                     let dot = if base.is_empty() { "" } else { "." };
-                    out.extend(s.names.iter().map(|a| format!("{base}{dot}{}", a.name)));
+                    let members = s.names.iter().map(|a| format!("{base}{dot}{}", a.name));
+                    out.extend(members.map(|module| (module, s.range)));
                 }
                 ast::Stmt::FunctionDef(s) => walk(&s.body, out),
                 ast::Stmt::ClassDef(s) => walk(&s.body, out),

@@ -15,6 +15,7 @@ const RESERVED: &[&str] = &[
     "atomicCAS",
     "auto",
     "bfloat16",
+    "bfloat162",
     "bitand",
     "bitor",
     "blockDim",
@@ -70,6 +71,7 @@ const RESERVED: &[&str] = &[
     "int32_t",
     "int64_t",
     "int8_t",
+    "intptr_t",
     "isfinite",
     "isinf",
     "isnan",
@@ -95,6 +97,7 @@ const RESERVED: &[&str] = &[
     "printf",
     "private",
     "protected",
+    "ptrdiff_t",
     "public",
     "register",
     "reinterpret_cast",
@@ -135,6 +138,7 @@ const RESERVED: &[&str] = &[
     "uint32_t",
     "uint64_t",
     "uint8_t",
+    "uintptr_t",
     "union",
     "unix",
     "unsigned",
@@ -148,6 +152,7 @@ const RESERVED: &[&str] = &[
     "while",
     "xor",
     "xor_eq",
+    "CUtensorMap",
     "EOF",
     "INFINITY",
     "NAN",
@@ -170,6 +175,34 @@ pub(super) fn is_reserved(name: &str) -> bool {
         || name.contains("__")
         || super::math::is_function(name)
         || RESERVED.contains(&name)
+        || is_vector_type(name)
+}
+
+/// Whether CUDA has a vector type or its maker of this name: `float4`, `uint2`, `longlong4_16a`, `half2`, `make_int3`; `dim3`.
+fn is_vector_type(name: &str) -> bool {
+    const ELEMENTS: &[&str] = &[
+        "char",
+        "uchar",
+        "short",
+        "ushort",
+        "int",
+        "uint",
+        "long",
+        "ulong",
+        "longlong",
+        "ulonglong",
+        "float",
+        "double",
+        "half",
+        "dim",
+    ];
+    let name = name.strip_prefix("make_").unwrap_or(name);
+    let name = name
+        .strip_suffix("_16a")
+        .or_else(|| name.strip_suffix("_32a"))
+        .unwrap_or(name);
+    let element = name.strip_suffix(['1', '2', '3', '4']);
+    element.is_some_and(|element| ELEMENTS.contains(&element))
 }
 
 /// `name` as a C++ identifier that is not reserved.
@@ -272,6 +305,12 @@ mod tests {
             ("", "v_"),
             ("expf", "v_expf"),
             ("blockIdx.x", "blockIdx_x"),
+            ("float4", "v_float4"),
+            ("longlong4_16a", "v_longlong4_16a"),
+            ("make_int2", "v_make_int2"),
+            ("dim3", "v_dim3"),
+            ("float5", "float5"),
+            ("point4", "point4"),
         ] {
             assert_eq!(sanitize(name), expected, "{name}");
             assert!(!is_reserved(&sanitize(name)), "{name}");

@@ -135,9 +135,13 @@ impl Args {
         bound.resize_with(params.len(), || None);
         for (name, value, at) in self.keyword {
             let Some(i) = params.iter().position(|p| p.name == &*name) else {
-                let help = suggest(&name, params.iter().map(|p| p.name))
-                    .map(|s| format!("did you mean \"{s}\"? "))
-                    .unwrap_or_default();
+                let help = {
+                    // A parameter that has its argument already takes no other one.
+                    let open = params.iter().zip(&bound).filter(|(_, given)| given.is_none());
+                    suggest(&name, open.map(|(p, _)| p.name))
+                }
+                .map(|s| format!("did you mean \"{s}\"? "))
+                .unwrap_or_default();
                 return Err(Box::new(
                     Diagnostic::new(at, format!("{function}() has no parameter \"{name}\""))
                         .help(format!("{help}the signature is {}", signature())),

@@ -249,7 +249,7 @@ impl Interpreter {
         };
         let (what, known): (String, Vec<String>) = match value {
             Value::Namespace(path) => {
-                let mut names = lang::names(path);
+                let mut names = lang::names_of_release(path, self.release());
                 names.extend(modules::names(path).into_iter().map(String::from));
                 names.extend(super::decorators::names(path).iter().map(|n| n.to_string()));
                 (path.to_string(), names)
@@ -286,7 +286,7 @@ impl Interpreter {
             _ => None,
         };
         let elsewhere = match value {
-            Value::Namespace(path) => lang::elsewhere(path, name),
+            Value::Namespace(path) => lang::elsewhere(path, name, self.release()),
             _ => None,
         };
         if let Some(help) = foreign {

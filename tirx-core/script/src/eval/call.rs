@@ -256,7 +256,11 @@ impl Interpreter {
                 None => {
                     let mut d = Diagnostic::new(at, format!("{name}() has no parameter \"{key}\""))
                         .note(code.span, format!("\"{name}\" is defined here"));
-                    if let Some(s) = suggest(&key, parameters.iter().map(|p| p.name.as_str())) {
+                    let open = parameters.iter().zip(&bound).filter(|(p, given)| {
+                        given.is_none()
+                            && matches!(p.kind, ParameterKind::Positional | ParameterKind::KeywordOnly)
+                    });
+                    if let Some(s) = suggest(&key, open.map(|(p, _)| p.name.as_str())) {
                         d = d.help(format!("did you mean \"{s}\"?"));
                     }
                     return Err(Box::new(d));

@@ -271,7 +271,8 @@ impl Interpreter {
                 Some(i) => bound[i] = Some(value),
                 None => {
                     let mut d = Diagnostic::new(at, format!("{name}() has no field \"{key}\""));
-                    if let Some(s) = suggest(&key, init.iter().map(|f| &*f.name)) {
+                    let open = init.iter().zip(&bound).filter(|(_, given)| given.is_none());
+                    if let Some(s) = suggest(&key, open.map(|(f, _)| &*f.name)) {
                         d = d.help(format!("did you mean \"{s}\"?"));
                     }
                     return Err(Box::new(d));

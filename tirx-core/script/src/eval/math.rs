@@ -229,8 +229,11 @@ fn call(interp: &mut Interpreter, function: &'static Function, mut args: Args, s
         match value {
             Value::Expr(_) => {
                 let message = format!("math.{name}() needs values that are known at compile time");
-                let help = format!("at run time, use T.{name}(…)");
-                return Err(Box::new(Diagnostic::new(*at, message).help(help)));
+                let diagnostic = Diagnostic::new(*at, message);
+                return Err(Box::new(match super::super::lang::is_offered("T", name) {
+                    true => diagnostic.help(format!("at run time, use T.{name}(…)")),
+                    false => diagnostic,
+                }));
             }
             Value::Unavailable(why) => return interp.unavailable(why, *at),
             _ => {}

@@ -176,7 +176,7 @@ impl Interpreter {
             d = d.help(help);
         } else if let Some(s) = suggest(name, known.iter().map(String::as_str)) {
             d = d.help(format!("did you mean \"{s}\"?"));
-        } else if lang::attribute("T", name).is_some() {
+        } else if lang::is_offered("T", name) {
             d = d.help(format!("did you mean \"T.{name}\"?"));
         }
         if shape {

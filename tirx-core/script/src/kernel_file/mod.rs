@@ -18,7 +18,7 @@ use crate::eval::trial::Alternatives;
 use crate::eval::{Held, Interpreter, Lint, Scope, Value, held, limits, quoted, suggest};
 use crate::fix::{self, Trials};
 use crate::ir::{IRModule, with_stack};
-use crate::parse::{ParsedFile, imported_modules, parse_file};
+use crate::parse::{ParsedFile, imported_modules, parse_file, span_of};
 use crate::release::{self, Release};
 use crate::source::{SourceMap, Span};
 
@@ -26,6 +26,11 @@ use crate::source::{SourceMap, Span};
 pub trait Imports {
     /// The file of a module (dotted, `pkg.helpers`); `None` where there is none.
     fn read(&self, module: &str) -> Option<ModuleText>;
+
+    /// Why a module that has a file cannot be read: the file's name and the reason. Asked where [`Imports::read`] gives nothing.
+    fn unreadable(&self, _module: &str) -> Option<(String, String)> {
+        None
+    }
 
     /// The package that the loaded file itself is a module of (`pkg` for `pkg/kernel.py`): where its relative imports
     /// start. Empty for a file that is in none.
@@ -121,8 +126,14 @@ impl KernelFile {
         }
         main.package = imports.package();
         let mut files: BTreeMap<String, ParsedFile> = BTreeMap::new();
-        let mut pending = imported_modules(&main.module, &main.package);
-        while let Some(module) = pending.pop() {
+        let imported = |parsed: &ParsedFile| -> Vec<(String, Span)> {
+            let modules = imported_modules(&parsed.module, &parsed.package).into_iter();
+            modules
+                .map(|(module, at)| (module, span_of(parsed.file, at)))
+                .collect()
+        };
+        let mut pending = imported(&main);
+        while let Some((module, at)) = pending.pop() {
             if files.contains_key(&module) {
                 continue;
             }
@@ -146,8 +157,10 @@ impl KernelFile {
                     Some((package, _)) => package.to_string(),
                     None => String::new(),
                 };
-                pending.extend(imported_modules(&parsed.module, &parsed.package));
+                pending.extend(imported(&parsed));
                 files.insert(module, parsed);
+            } else if let Some((file, why)) = imports.unreadable(&module) {
+                return Err(Diagnostic::new(at, format!("cannot read `{file}`: {why}")).into());
             }
         }
         let mut loaded = KernelFile {

@@ -15,7 +15,7 @@ use super::convert;
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::Op;
 use crate::intrin::mnemonic::call::{Matched, SINK};
-use crate::intrin::mnemonic::{Direction, Form, Lookup, lookup, types};
+use crate::intrin::mnemonic::{Direction, Form, Lookup, types};
 use crate::ir::abi::keys;
 use crate::ir::{AttrNode, DType, Expr, ExprKind, Stmt, fold};
 use crate::source::Span;
@@ -120,10 +120,7 @@ impl Object for Chain {
             Some(Value::Object(object)) => object.attribute(interp, name, span)?,
             _ => None,
         };
-        let next = self
-            .lookup
-            .as_ref()
-            .map(|lookup| lookup.token(&lookup::unescape(name)));
+        let next = self.lookup.as_ref().map(|lookup| lookup.attribute(name));
         match (next, old) {
             (Some(Ok(lookup)), old) => Ok(Some(chain(Some(lookup), old, path))),
             (_, Some(old @ (Value::Namespace(_) | Value::Builtin(_)))) => {

@@ -74,6 +74,7 @@ use super::eval::{Annotation, Args, Interpreter, Value};
 use super::typing;
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{AttrValue, BinOp, Buffer, DType, Expr, Stmt, StmtKind};
+use crate::release::Release;
 use crate::source::Span;
 
 /// The value of `path.name`: `("T", "alloc_shared")`, `("T.cuda", "cta_sync")`, `("layout", "TileLayout")`.
@@ -96,13 +97,36 @@ pub fn names(path: &str) -> Vec<String> {
     namespace::names(path)
 }
 
-/// A function of the same name in another namespace than `path`: `T.cuda.cta_sync` for `T.cta_sync`.
-pub fn elsewhere(path: &str, name: &str) -> Option<String> {
+/// Whether `path` has a name that kernels can use: it is not one that is refused.
+pub fn is_offered(path: &str, name: &str) -> bool {
+    attribute(path, name).is_some_and(|value| !matches!(value, Value::Unavailable(_)))
+}
+
+/// The names that `path` has in a file of a release, for suggestions.
+pub fn names_of_release(path: &str, release: Option<Release>) -> Vec<String> {
+    let of_ptx = path == "T.ptx" && release != Some(Release::V26);
+    let mut names = match of_ptx && release.is_some() {
+        true => Vec::new(),
+        false => names(path),
+    };
+    if of_ptx {
+        names.extend(crate::intrin::mnemonic::family_names());
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// A function of the same name in another namespace than `path`, in a file of a release: `T.cuda.cta_sync` for `T.cta_sync`.
+pub fn elsewhere(path: &str, name: &str, release: Option<Release>) -> Option<String> {
     let others = ["T", "T.cuda", "T.ptx"]
         .into_iter()
         .filter(|other| *other != path);
-    let mut full = others.map(|other| format!("{other}.{name}"));
-    full.find(|full| namespace::is_function(full))
+    let mut with = others.filter(|other| match *other {
+        "T.ptx" => names_of_release(other, release).iter().any(|known| known == name),
+        other => namespace::is_function(&format!("{other}.{name}")),
+    });
+    with.next().map(|other| format!("{other}.{name}"))
 }
 
 /// `a op b`, at least one an IR value (or both dtypes, layouts, objects).

@@ -455,3 +455,36 @@ fn no_name_of_tvm_is_a_silent_gap() {
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
+
+/// Helps suggest from these lists, so that each name in them must be one that kernels can use.
+#[test]
+fn names_that_are_suggested_are_offered() {
+    let mut paths: Vec<String> = ["T", "I", "layout", "layout.Axis"].map(String::from).into();
+    let mut refused = Vec::new();
+    while let Some(path) = paths.pop() {
+        for name in names(&path) {
+            let full = format!("{path}.{name}");
+            match attribute(&path, &name) {
+                Some(Value::Namespace(_)) => paths.push(full),
+                Some(Value::Unavailable(_)) => refused.push(full),
+                _ => {}
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{refused:?}");
+}
+
+#[test]
+fn names_of_ptx_are_suggested_by_release() {
+    let has = |release, name: &str| {
+        names_of_release("T.ptx", release)
+            .iter()
+            .any(|known| known == name)
+    };
+    assert!(has(Some(Release::V26), "ld_acquire") && !has(Some(Release::V26), "createpolicy"));
+    assert!(!has(Some(Release::V27), "ld_acquire") && has(Some(Release::V27), "createpolicy"));
+    assert!(has(None, "ld_acquire") && has(None, "createpolicy"));
+    let acquire = |release| elsewhere("T", "ld_acquire", release);
+    assert_eq!(acquire(Some(Release::V26)).as_deref(), Some("T.ptx.ld_acquire"));
+    assert_eq!(acquire(Some(Release::V27)), None);
+}

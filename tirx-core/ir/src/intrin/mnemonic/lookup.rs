@@ -231,7 +231,7 @@ impl Lookup {
     pub fn token(&self, token: &str) -> Result<Lookup, String> {
         let mut candidates: Vec<Candidate> = self.candidates.iter().filter_map(|c| c.fill(token)).collect();
         if candidates.is_empty() {
-            return Err(self.illegal(token));
+            return Err(self.illegal(token, str::to_string));
         }
         candidates.dedup_by(|a, b| std::ptr::eq(a.instruction, b.instruction));
         let mut tokens = self.tokens.clone();
@@ -239,7 +239,16 @@ impl Lookup {
         Ok(Lookup { tokens, candidates })
     }
 
-    fn illegal(&self, token: &str) -> String {
+    /// The candidates that can take one more token, as text writes it: `global_`.
+    ///
+    /// # Errors
+    /// As [`token`](Lookup::token); what is legal instead is written so, too.
+    pub fn attribute(&self, name: &str) -> Result<Lookup, String> {
+        let token = unescape(name);
+        self.token(&token).map_err(|_| self.illegal(&token, escape))
+    }
+
+    fn illegal(&self, token: &str, spelled: fn(&str) -> String) -> String {
         let so_far = self.tokens.join(".");
         // Where another spelling of the family has the token, that is what was missing.
         let elsewhere = family(&self.tokens[0]).iter().find_map(|instruction| {
@@ -264,11 +273,14 @@ impl Lookup {
         let near = tirx_source::suggest(token, legal.iter().map(String::as_str));
         message.push('\n');
         if let Some(near) = near {
-            message.push_str(&format!("did you mean .{near}? "));
+            message.push_str(&format!("did you mean .{}? ", spelled(near)));
         }
         match legal.is_empty() {
             true => message.push_str(&format!("{so_far} takes no more modifiers")),
-            false => message.push_str(&format!("legal here: {}", legal.join(", "))),
+            false => {
+                let legal: Vec<String> = legal.iter().map(|token| spelled(token)).collect();
+                message.push_str(&format!("legal here: {}", legal.join(", ")));
+            }
         }
         message.push_str(&format!(" ({})", self.candidates[0].since()));
         message
@@ -345,6 +357,9 @@ mod tests {
 
     #[test]
     fn an_illegal_token_says_what_is_legal() {
+        let in_text = Lookup::family("ld").unwrap().attribute("gloabl").unwrap_err();
+        assert!(in_text.contains("did you mean .global_?"), "{in_text}");
+        assert!(in_text.contains("shared__cta"), "{in_text}");
         let message = Lookup::mnemonic("ld.global.b33").unwrap_err();
         assert!(
             message.contains("\".b33\" is not legal in ld.global"),

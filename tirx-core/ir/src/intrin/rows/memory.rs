@@ -340,7 +340,8 @@ rows! { $ memory {
         .completed(&[], mmio)
         .signature("(address, value, *, sem='relaxed', ptx_type)");
     /// `__ldg(addr)`: loads from memory that does not change while the kernel runs. The dtype of the value is required, as the
-    /// second argument: `T.cuda.ldg(A.ptr_to([i]), "float32")`.
+    /// second argument: `T.cuda.ldg(A.ptr_to([i]), "float32")`. `dst=[p, q], vec="v2"` loads two elements to where the pointers point,
+    /// `vec="v4"` four; TVM prints this form by position: `(p, q, addr, dtype, "v2", 2)`.
     CudaLdg = Row::new("tirx.cuda.ldg", "cuda.ldg", special()).args(&[arg("addr", ANY)]).value(ResultRule::GivenLast)
         .effect(ReadState).traits(LOAD.whole_vector()).sources(&["addr"]);
     /// Loads an integer of 32 or 64 bits into the element `res`, acquiring at the scope of the GPU.

@@ -192,7 +192,8 @@ pub(super) fn check_options<'o>(
     for (name, value) in call.tile.config.iter() {
         let Some(option) = known.clone().find(|o| *o.name == **name) else {
             let names = || known.clone().map(|o| o.name);
-            let help = match suggest(name, names()) {
+            // `dispatch` is written beside the options.
+            let help = match suggest(name, names().chain(["dispatch"])) {
                 Some(near) => format!("did you mean \"{near}\"?"),
                 None => {
                     let mut names: Vec<&str> = names().collect();
