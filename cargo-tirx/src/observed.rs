@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tirx_core::source::SourceMap;
-use tirx_services::counters::{barriers, merged};
+use tirx_services::counters::{LineSum, barriers, by_line, merged};
 use tirx_sim::{Counts, FaultLocation, KINDS, LineCounts, Named, Snapshot};
 
 use crate::failure::{Result, choice, user};
@@ -27,7 +27,8 @@ const COLUMNS: [Column; 8] = [
 /// Columns from this one on are shown where they have a number.
 const RARE: usize = 6;
 
-/// The counts of each line and of all, and below it the instructions of all by kind.
+/// The counts of each line and of all, and below it the instructions of all by kind. A line of an inline function that is
+/// called several times is followed by a row for each call, with the text of the call.
 pub(crate) fn table(lines: &[LineCounts]) -> String {
     let (merged, total) = merged(lines);
     let instructions = |counts: &Counts| counts.instructions.iter().sum::<u64>();
@@ -52,12 +53,25 @@ pub(crate) fn table(lines: &[LineCounts]) -> String {
             .chain([text]);
         table.row(cells.collect());
     };
-    for line in &merged {
+    for LineSum { line, calls } in by_line(&merged) {
         let (place, text) = match &line.location {
-            Some(location) => (place_of(location), location.text.trim().to_string()),
+            Some(location) if calls.is_empty() => (place_of(location), location.text.trim().to_string()),
+            Some(location) => (
+                format!("{}:{}", location.file, location.line),
+                location.text.trim().to_string(),
+            ),
             None => ("(none)".to_string(), String::new()),
         };
         row(place, &line.counts, text);
+        for call in &calls {
+            let Some(location) = &call.location else { continue };
+            let text = location
+                .calls()
+                .next()
+                .map_or("", |by| by.text.trim())
+                .to_string();
+            row(format!(" {}", calls_of(location)), &call.counts, text);
+        }
     }
     row("all".to_string(), &total, String::new());
     let kinds = KINDS
@@ -74,7 +88,12 @@ pub(crate) fn table(lines: &[LineCounts]) -> String {
 
 /// `k.py:7`, and of a line of an inline function the calls around it: `k.py:7 from 19`.
 fn place_of(location: &FaultLocation) -> String {
-    let mut text = format!("{}:{}", location.file, location.line);
+    format!("{}:{}{}", location.file, location.line, calls_of(location))
+}
+
+/// The calls around a line: ` from 19`.
+fn calls_of(location: &FaultLocation) -> String {
+    let mut text = String::new();
     for call in location.calls() {
         text += &match call.file == location.file {
             true => format!(" from {}", call.line),

@@ -19,6 +19,37 @@ pub fn merged(lines: &[LineCounts]) -> (Vec<LineCounts>, Counts) {
     (merged, total)
 }
 
+/// The counts of a line, whoever calls it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineSum {
+    /// All calls together. The location is that of the first one.
+    pub line: LineCounts,
+    /// Each call, if the line is of an inline function that is called several times.
+    pub calls: Vec<LineCounts>,
+}
+
+/// The lines of [`merged`], each with its calls.
+pub fn by_line(merged: &[LineCounts]) -> Vec<LineSum> {
+    let mut sums: Vec<LineSum> = Vec::new();
+    for counted in merged {
+        let place = |line: &LineCounts| line.location.as_ref().map(|l| (l.file.clone(), l.line));
+        match sums.iter_mut().find(|sum| place(&sum.line) == place(counted)) {
+            Some(sum) => {
+                if sum.calls.is_empty() {
+                    sum.calls.push(sum.line.clone());
+                }
+                sum.calls.push(counted.clone());
+                sum.line.counts.add(&counted.counts);
+            }
+            None => sums.push(LineSum {
+                line: counted.clone(),
+                calls: Vec::new(),
+            }),
+        }
+    }
+    sums
+}
+
 /// The instructions that are barriers.
 pub fn barriers(counts: &Counts) -> u64 {
     let kinds = KINDS.iter().zip(counts.instructions);

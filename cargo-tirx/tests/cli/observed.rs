@@ -353,6 +353,40 @@ def k(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
     B[tx] = s[tx]
 "#;
 
+/// An argument that is no variable is computed by each line that uses it.
+#[test]
+fn arguments_are_charged_to_the_line_that_computes_them() {
+    let folder = Folder::new();
+    let text = "from tvm.script import tirx as T\n\n@T.inline\ndef f(B, i, v):\n    B[i] = v + v\n\n@T.prim_func\n\
+                def k(A: T.Buffer((64,), \"float32\"), B: T.Buffer((64,), \"float32\")):\n    T.device_entry(); T.cta_id([1]); \
+                tx = T.thread_id([64])\n    f(B, tx, A[tx] * A[63 - tx])\n";
+    fs::write(folder.path("k.py"), text).unwrap();
+    folder.array("a.npy", &(0..64).map(|i| i as f32).collect::<Vec<_>>());
+    let counted = folder.run(&[
+        "sim",
+        "k.py",
+        "--arg",
+        "A=a.npy",
+        "--out",
+        "B=b.npy",
+        "--counters",
+    ]);
+    let row = |place: &str| -> Vec<&str> {
+        let line = counted
+            .out
+            .lines()
+            .find(|line| line.starts_with(place))
+            .unwrap_or_default();
+        line.strip_prefix(place)
+            .unwrap_or_default()
+            .split_whitespace()
+            .collect()
+    };
+    let (inline, all) = (row("k.py:5 from 10"), row("all"));
+    assert_eq!(inline[2], all[2], "{}", counted.out);
+    assert!(row("k.py:10 ").is_empty(), "{}", counted.out);
+}
+
 /// Of a line of an inline function, reports, counters and stops name the calls.
 #[test]
 fn calls_of_inline_functions_are_named() {
@@ -383,19 +417,32 @@ fn calls_of_inline_functions_are_named() {
         fault.err
     );
     let counted = run(&["--no-race-check", "--counters"]);
-    let places: Vec<&str> = counted
+    // The sum of the line, and each call of it.
+    let rows: Vec<Vec<&str>> = counted
         .out
         .lines()
-        .filter(|line| line.ends_with("  S[i] = v"))
-        .map(|line| line.split("  ").next().unwrap_or_default())
+        .skip_while(|line| !line.starts_with("k.py:5 "))
+        .take(4)
+        .map(|line| {
+            line.split("  ")
+                .map(str::trim)
+                .filter(|cell| !cell.is_empty())
+                .collect()
+        })
         .collect();
+    let cells = |at: usize| -> Vec<&str> { rows.iter().map(|row| row[at]).collect() };
     assert_eq!(
-        places,
-        [
-            "k.py:5 from 9 from 17",
-            "k.py:5 from 10 from 17",
-            "k.py:5 from 16"
-        ],
+        cells(0),
+        ["k.py:5", "from 9 from 17", "from 10 from 17", "from 16"],
+        "{}",
+        counted.out
+    );
+    let last = rows[0].len() - 1;
+    assert_eq!(rows[0][last], "S[i] = v", "{}", counted.out);
+    let instructions: Vec<u32> = cells(1).iter().map(|cell| cell.parse().unwrap()).collect();
+    assert_eq!(
+        instructions[0],
+        instructions[1..].iter().sum::<u32>(),
         "{}",
         counted.out
     );

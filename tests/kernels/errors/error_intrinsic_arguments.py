@@ -70,3 +70,33 @@ def sums_of_another_dtype(A: T.Buffer((64,), "uint32")):
     r = T.alloc_local((4,), "int32")
     T.ptx.mma("m16n8k32", "row", "col", "int32", "int8", "int8", "float32", [r.ptr_to([i]) for i in range(4)],
               [r.ptr_to([i]) for i in range(4)], [r.ptr_to([i]) for i in range(2)], [r.ptr_to([i]) for i in range(4)])
+
+
+@T.prim_func
+def accumulators_of_another_dtype(A: T.Buffer((64,), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([128])
+    acc = T.alloc_local((8,), "float16")
+    da: T.uint64 = T.uint64(0)
+    T.ptx.wgmma.mma_async.ss(da, da, *[acc[i] for i in range(8)], M=64, N=16, K=16, in_dtype="float16", out_dtype="float32", transA=False, transB=False, scaleA=1.0, scaleB=1.0, scaleD=1)
+
+
+@T.prim_func
+def accumulators_of_half_a_register(A: T.Buffer((64,), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([128])
+    acc = T.alloc_local((8,), "float16")
+    da: T.uint64 = T.uint64(0)
+    T.ptx.wgmma.mma_async.ss(da, da, *[acc[i] for i in range(8)], M=64, N=16, K=16, in_dtype="float16", out_dtype="float16", transA=False, transB=False, scaleA=1.0, scaleB=1.0, scaleD=1)
+
+
+@T.prim_func
+def accumulators_of_bytes(A: T.Buffer((64,), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([128])
+    acc = T.alloc_local((4,), "uint8")
+    da: T.uint64 = T.uint64(0)
+    T.ptx.wgmma.mma_async.ss(da, da, *[acc[i] for i in range(4)], M=64, N=16, K=16, in_dtype="float16", out_dtype="float16", transA=False, transB=False, scaleA=1.0, scaleB=1.0, scaleD=1)

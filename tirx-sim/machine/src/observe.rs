@@ -164,7 +164,7 @@ impl Observer {
             if *counts == Counts::default() {
                 continue;
             }
-            let location = code.location(pc);
+            let location = code.charged_location(pc);
             let key = location.as_ref().map(FaultLocation::key);
             match lines
                 .iter_mut()

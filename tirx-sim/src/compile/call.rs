@@ -27,11 +27,13 @@ impl Compiler<'_> {
         if e.dtype.is_void() || e.as_call(Op::Assume).is_some() {
             let outer = self.span;
             self.span = e.span.or(outer);
+            let charged = self.charge(e.span);
             let result = match &e.kind {
                 ExprKind::Call { op, args } => self.action(*op, args),
                 _ => error(self.span, "an expression without a value"),
             };
             self.span = outer;
+            self.charged = charged;
             return result;
         }
         self.values(e).map(drop)

@@ -41,9 +41,11 @@ impl Compiler<'_> {
     pub(super) fn values(&mut self, e: &Expr) -> Result<Vec<Val>> {
         let outer = self.span;
         self.span = e.span.or(outer);
+        let charged = self.charge(e.span);
         let result = self.values_kind(e);
         let span = self.span;
         self.span = outer;
+        self.charged = charged;
         result.map_err(|mut d| {
             d.span = d.span.or(span);
             d

@@ -105,6 +105,8 @@ struct Compiler<'a> {
     thread_index: [Option<R>; 3],
     /// The text of what is being compiled.
     span: Span,
+    /// The text that the work of instructions is charged to.
+    charged: Span,
     places: FxHashMap<Span, u32>,
     /// The `Step` instruction that counts the current block's operators.
     block: usize,
@@ -165,6 +167,7 @@ pub(crate) fn compile(
         specials: FxHashMap::default(),
         thread_index: [None; 3],
         span: func.span,
+        charged: Span::NONE,
         places: FxHashMap::default(),
         block: 0,
         label: 0,

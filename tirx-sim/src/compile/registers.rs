@@ -159,19 +159,43 @@ impl Registers {
 
 impl Compiler<'_> {
     pub(super) fn emit(&mut self, inst: Inst) {
-        let place = match self.places.get(&self.span) {
-            Some(place) => *place,
-            None => {
-                let place = self.code.locations.len() as u32;
-                self.code
-                    .locations
-                    .push(FaultLocation::of(self.sources, self.span));
-                self.places.insert(self.span, place);
-                place
-            }
+        let place = self.place_of(self.span);
+        let charged = match self.charged.is_some() {
+            true => self.place_of(self.charged),
+            false => place,
         };
         self.code.insts.push(inst);
         self.code.places.push(place);
+        self.code.charged.push(charged);
+    }
+
+    /// The number of a span's location.
+    fn place_of(&mut self, span: Span) -> u32 {
+        if let Some(place) = self.places.get(&span) {
+            return *place;
+        }
+        let place = self.code.locations.len() as u32;
+        self.code.locations.push(FaultLocation::of(self.sources, span));
+        self.places.insert(span, place);
+        place
+    }
+
+    /// Charges the work of an expression to its own line, unless the expression is an argument that was written outside of the
+    /// function whose line computes it. Returns what was charged before.
+    pub(super) fn charge(&mut self, span: Span) -> Span {
+        let before = self.charged;
+        let within = |span: Span| {
+            span.file == before.file
+                || self
+                    .sources
+                    .calls(span)
+                    .iter()
+                    .any(|call| call.file == before.file)
+        };
+        if span.is_some() && (!before.is_some() || within(span)) {
+            self.charged = span;
+        }
+        before
     }
 
     /// A new block: operators counted from here on belong to it. Returns the one before.

@@ -35,6 +35,7 @@ impl Compiler<'_> {
     pub(super) fn statement(&mut self, stmt: &Stmt) -> Result<()> {
         let outer = self.span;
         self.span = stmt.span.or(outer);
+        let charged = std::mem::replace(&mut self.charged, self.span);
         let mark = self.registers.mark();
         let named = self.code.names.len();
         let result = self.statement_kind(stmt);
@@ -48,6 +49,7 @@ impl Compiler<'_> {
         }
         let span = self.span;
         self.span = outer;
+        self.charged = charged;
         result.map_err(|mut d| {
             d.span = d.span.or(span);
             d

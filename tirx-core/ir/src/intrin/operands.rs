@@ -1,6 +1,6 @@
 //! The arguments of a call node by name: the flat list, divided as its row describes.
 
-use super::row::{Arg, Form, Kind, Many, Row, Space};
+use super::row::{Arg, Form, Kind, Many, Row, Space, Ty};
 use crate::ir::{DType, Expr, ExprKind};
 
 /// The arguments of a call by the names of its row. One that is left out is an empty list.
@@ -10,6 +10,32 @@ pub struct Operands<'a> {
     pub row: &'static Row,
     /// One list for each argument of the row.
     parts: Vec<&'a [Expr]>,
+}
+
+/// Another number of values than a list takes.
+fn miscounted(list: &Arg, takes: usize, found: usize) -> String {
+    let register = match list.kind {
+        Kind::Element(_, ty) | Kind::Register(_, ty) => Some(ty),
+        _ => None,
+    };
+    let what = if register.is_some() {
+        "registers"
+    } else {
+        "arguments"
+    };
+    let mut message = format!(
+        "takes {takes} {what} for {}, each by itself, found {found}",
+        list.name
+    );
+    let of_32_bits = register.is_some_and(|ty| matches!(ty, Ty::B32 | Ty::F32 | Ty::FromWords));
+    for (many, bits) in [(2, 16), (4, 8)] {
+        if of_32_bits && takes > 0 && found == many * takes {
+            message.push_str(&format!(
+                ": a register of 32 bits holds {many} elements of {bits} bits"
+            ));
+        }
+    }
+    message
 }
 
 impl<'a> Operands<'a> {
@@ -81,13 +107,7 @@ impl<'a> Operands<'a> {
             };
             if left.len() < count {
                 return Err(match row.args[i].many {
-                    Many::List(_) => {
-                        format!(
-                            "takes {count} arguments for {}, each by itself, found {}",
-                            row.args[i].name,
-                            left.len()
-                        )
-                    }
+                    Many::List(_) => miscounted(&row.args[i], count, left.len()),
                     _ => wrong(),
                 });
             }
@@ -104,12 +124,7 @@ impl<'a> Operands<'a> {
             .zip(&out.parts)
             .find(|(a, _)| matches!(a.many, Many::List(_)));
         Err(match list {
-            Some((list, part)) => format!(
-                "takes {} arguments for {}, each by itself, found {}",
-                part.len(),
-                list.name,
-                part.len() + left.len()
-            ),
+            Some((list, part)) => miscounted(list, part.len(), part.len() + left.len()),
             None => wrong(),
         })
     }

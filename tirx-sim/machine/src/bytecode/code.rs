@@ -79,6 +79,9 @@ pub struct Code {
     pub insts: Vec<Inst>,
     /// For each instruction an index into `locations`.
     pub places: Vec<u32>,
+    /// The same for the line that its work is charged to: an argument that is written at a call of an inline function is
+    /// computed by the line of the function that uses it.
+    pub charged: Vec<u32>,
     pub locations: Vec<Option<FaultLocation>>,
     pub accesses: Vec<Access>,
     pub shared: Vec<SharedArray>,
@@ -205,6 +208,12 @@ impl Code {
 
     pub fn location(&self, pc: usize) -> Option<FaultLocation> {
         let place = *self.places.get(pc)?;
+        self.locations.get(place as usize)?.clone()
+    }
+
+    /// The line that the work of an instruction is charged to.
+    pub fn charged_location(&self, pc: usize) -> Option<FaultLocation> {
+        let place = *self.charged.get(pc)?;
         self.locations.get(place as usize)?.clone()
     }
 }

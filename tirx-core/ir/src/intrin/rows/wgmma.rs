@@ -8,6 +8,7 @@ use super::kinds::*;
 use crate::intrin::arch::Arch;
 use crate::intrin::operands::Operands;
 use crate::intrin::row::*;
+use crate::ir::{DType, Expr, ExprKind};
 
 const HOPPER: Arch = Arch::exact(&[90]);
 const TOGETHER: Traits = Traits::PLAIN.of(Collective::Warpgroup);
@@ -25,6 +26,15 @@ fn accumulators(call: &Operands) -> usize {
 /// Registers of A that each thread has.
 fn a_registers(call: &Operands) -> usize {
     (extent(call, "M") * extent(call, "K") / 128 * bits(call.text("in_dtype")).unwrap_or(32) / 32) as usize
+}
+
+/// The buffer whose element a pointer names, and the element's dtype; `None` where the pointer is another one.
+fn element_of(pointer: &Expr) -> Option<(&str, DType)> {
+    let address = pointer.as_call(crate::intrin::Op::AddressOf)?;
+    match &address.get(crate::at!(AddressOf.obj))?.kind {
+        ExprKind::BufferLoad { buffer, .. } => Some((&buffer.name, buffer.dtype)),
+        _ => None,
+    }
 }
 
 fn wgmma(call: &Operands) -> Result<(), String> {
@@ -65,6 +75,25 @@ fn wgmma(call: &Operands) -> Result<(), String> {
         return Err(format!(
             "wgmma of {dtype} takes matrices with K innermost: transA=False, transB=False"
         ));
+    }
+    for accumulator in call.list("accums") {
+        let Some((name, element)) = element_of(accumulator) else {
+            continue;
+        };
+        let fits = match out {
+            "f16" => matches!(element.bits, 16 | 32),
+            _ => element.bits == 32,
+        };
+        if !fits {
+            let needed = match out {
+                "f16" => "uint32, each element for two of float16",
+                _ => call.text("out_dtype"),
+            };
+            return Err(format!(
+                "the accumulators are registers of {}, and `{name}` has elements of {element}: declare `{name}` as {needed}",
+                call.text("out_dtype")
+            ));
+        }
     }
     for name in ["scaleA", "scaleB"] {
         if !matches!(call.int(name), Some(1 | -1)) || integers && call.int(name) != Some(1) {

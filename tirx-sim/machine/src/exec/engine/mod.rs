@@ -393,7 +393,7 @@ impl Engine {
         if read {
             return Some(format!(
                 "{kind}.wait_group.read waits until the operation has read its source, not until it has written: wait without .read \
-                 (read=False)"
+                 (in the language of TVM 0.26: read=False)"
             ));
         }
         Some(match (waited, committed) {
