@@ -889,3 +889,11 @@ def größe(A: T.Buffer((64,), "float32")):
     bx = T.cta_id([1])
     tx = T.thread_id([64])
     A[tx] = 1.0
+
+
+@T.prim_func
+def value_of_a_tile_primitive(A: T.Buffer((64,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    A[tx] = Tx.max(A[tx], A[tx + 1])

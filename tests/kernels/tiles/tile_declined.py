@@ -292,3 +292,23 @@ def no_variant_yet():
     T.device_entry(); T.cta_id([1]); T.thread_id([64])
     s = T.alloc_buffer((8, 8), "float32", scope="shared")
     Tx.cta.permute_layout(s, s)
+
+
+@T.prim_func
+def value_of_no_thread(A: T.Buffer((1, 128), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([32])
+    v = T.alloc_local((1, 128), "float32", layout=TileLayout(S[(1, 32, 4) : (4, 1 @ laneid, 1)]))
+    r = T.alloc_local((1, 1), "float32", layout=TileLayout(S[(1, 1)]))
+    Tx.warp.copy(v, A)
+    Tx.warp.max(r, v, thread_reduce=True)
+    Tx.warp.sub(v, v, r)
+
+
+@T.prim_func
+def larger_of_two_values(A: T.Buffer((64,), "float32")):
+    T.device_entry()
+    T.cta_id([1])
+    tx = T.thread_id([32])
+    Tx.maximum(A[tx], A[tx], A[tx + 1])

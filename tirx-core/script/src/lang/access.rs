@@ -461,6 +461,10 @@ pub(super) fn stored(value: &Value, place: DType, name: &str, span: Span) -> Res
         let diagnostic = Diagnostic::new(span, message);
         return Err(Box::new(match value {
             Value::Buffer(b) => diagnostic.help(format!("read an element: {}[…]", b.name)),
+            Value::None => diagnostic.help(
+                "the call has no value: a tile primitive stores its result itself, and functions of T compute single values, \
+                 such as T.max(a, b)",
+            ),
             _ => diagnostic,
         }));
     };
