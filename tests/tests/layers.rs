@@ -72,29 +72,189 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("xtask", &["tirx-build", "tirx-core"]),
 ];
 
-/// Modules of a crate that need each other, with the reason. Modules are the files and folders beside `lib.rs`.
-const ACCEPTED: &[(&str, &[&str], &str)] = &[
+/// Modules that need each other, with the reason: the crate, the module whose parts they are, and the parts (files and folders).
+const ACCEPTED: &[(&str, &str, &[&str], &str)] = &[
+    (
+        "cargo-tirx",
+        "asm",
+        &["listing", "loops"],
+        "a listing finds the loops of its functions, and these are found in the listing's items",
+    ),
+    (
+        "tirx-tests",
+        "tiles",
+        &["engines", "products"],
+        "products are programs as those of engines are, and engines choose among products",
+    ),
+    (
+        "tirx-build",
+        "manifest",
+        &["raw", "read", "values"],
+        "the reader hands values to the raw tables, whose fields it reads",
+    ),
+    (
+        "tirx-build",
+        "toolchain",
+        &["discover", "install"],
+        "an installed toolkit is one of the places to look, and what was installed is asked as a found one is",
+    ),
     (
         "tirx-arith",
+        "",
         &["analyzer", "const_int_bound", "modular_set", "sum"],
         "the analyzer asks each analysis, and each asks the analyzer about parts of an expression",
     ),
     (
+        "tirx-codegen",
+        "cuda",
+        &["analysis", "defects", "helpers", "types"],
+        "types ask for helpers; a helper that avoids a defect stands beside the defect, which reads the facts of a function",
+    ),
+    (
+        "tirx-codegen",
+        "cuda",
+        &["asm", "emitter", "rows", "unit"],
+        "a function is written into the unit, and the unit writes the functions of rows that it is asked for",
+    ),
+    (
+        "tirx-codegen",
+        "cuda",
+        &["binary", "expr"],
+        "an operator's operands are expressions",
+    ),
+    (
+        "tirx-codegen",
+        "rust",
+        &["checked", "stmt"],
+        "statements print checked integers, which fail as statements do",
+    ),
+    (
         "tirx-ir",
+        "",
         &[
             "buffer", "expr", "fold", "func", "intrin", "layout", "mutate", "stmt", "tile", "var",
         ],
-        "nodes hold each other: an expression loads from a buffer whose shape is expressions; calls name rows, and \
-         what a row computes is built of expressions",
+        "nodes hold each other: an expression loads from a buffer whose shape is expressions; calls name rows, and what a row computes is built of expressions",
+    ),
+    (
+        "tirx-ir",
+        "intrin",
+        &["convert", "memory", "mnemonic", "rows"],
+        "rows have signatures that families compute, and the families' calls name their rows",
+    ),
+    (
+        "tirx-ir",
+        "intrin",
+        &["operands", "row"],
+        "operands are read by a row, and a row's rules read operands",
+    ),
+    (
+        "tirx-ir",
+        "intrin::mnemonic",
+        &["checks", "counts", "lookup", "syntax"],
+        "a line of syntax names its checks, and a check reads the tokens that were found by the line",
     ),
     (
         "tirx-script",
+        "",
         &["eval", "lang", "parse", "release"],
-        "evaluating Python calls functions of `T`, and these evaluate arguments and bodies: one interpreter in two folders; \
-         the release of a file is found by the names that both know",
+        "evaluating Python calls functions of `T`, and these evaluate arguments and bodies: one interpreter in two folders; the release of a file is found by the names that both know",
+    ),
+    (
+        "tirx-script",
+        "eval",
+        &[
+            "builtins",
+            "class",
+            "code",
+            "compare",
+            "constant",
+            "construct",
+            "decorators",
+            "dict",
+            "enums",
+            "expr",
+            "functional",
+            "generator",
+            "generator_steps",
+            "host",
+            "host_values",
+            "ir_modules",
+            "iter",
+            "iter_builtins",
+            "library",
+            "lints",
+            "math",
+            "methods",
+            "modules",
+            "nodes",
+            "number_methods",
+            "ops",
+            "records",
+            "scope",
+            "signature",
+            "stmt",
+            "str_methods",
+            "str_tables",
+            "value",
+        ],
+        "one interpreter: an expression calls a function, whose body is statements of expressions, and methods call back",
+    ),
+    (
+        "tirx-script",
+        "fix",
+        &[
+            "absent",
+            "backwards",
+            "library",
+            "line",
+            "normal",
+            "products",
+            "registers",
+            "values",
+        ],
+        "a line is tried in its normal form, which the tables read backwards give",
+    ),
+    (
+        "tirx-script",
+        "fix",
+        &["calls", "edit"],
+        "an edit replaces a call, and what a call is replaced by is edits",
+    ),
+    (
+        "tirx-script",
+        "lang",
+        &[
+            "access",
+            "buffers",
+            "call",
+            "calls",
+            "composites",
+            "convert",
+            "cuda",
+            "dtypes",
+            "indexers",
+            "launch",
+            "layout_scopes",
+            "layouts",
+            "loops",
+            "math",
+            "methods",
+            "mnemonic",
+            "namespace",
+            "objects",
+            "pool",
+            "ptx",
+            "rows",
+            "tiles",
+            "views",
+            "waits",
+        ],
+        "functions of `T` share their conversions of arguments, and conversions know buffers, layouts and tiles",
     ),
     (
         "tirx-rt",
+        "",
         &[
             "cuda",
             "device",
@@ -110,6 +270,53 @@ const ACCEPTED: &[(&str, &[&str], &str)] = &[
         ],
         "a stream launches kernels, a kernel takes tensors, a tensor lies on a device: one interface with two back ends",
     ),
+    (
+        "tirx-sim-machine",
+        "exec",
+        &[
+            "access",
+            "atomic",
+            "blame",
+            "block",
+            "cells",
+            "cluster",
+            "early",
+            "engine",
+            "exchange",
+            "global",
+            "group",
+            "lanes",
+            "meeting",
+            "named",
+            "place",
+            "prior",
+            "registers",
+            "run",
+            "schedule",
+            "steps",
+            "tcgen05",
+            "wgmma",
+        ],
+        "a block runs warps, and a warp's instruction may stop, meet or wake others of its block and cluster",
+    ),
+    (
+        "tirx-sim-machine",
+        "exec::order",
+        &["clock", "mark"],
+        "a clock is advanced by marks, and a mark has a clock's width",
+    ),
+    (
+        "tirx-sim",
+        "compile",
+        &["call", "instructions", "meaning", "ptx_memory", "remote", "warp"],
+        "an operation's meaning chooses the part that compiles it, and that part compiles operands as calls",
+    ),
+];
+
+/// Modules whose own file is above its parts, and declares nothing for them.
+const ABOVE_THEIR_PARTS: &[(&str, &str)] = &[
+    ("tirx-lower", "transform::lower_tirx"),
+    ("tirx-lower", "transform::lower_tirx::tile"),
 ];
 
 /// What cargo knows of a package of the workspace.
@@ -199,9 +406,24 @@ fn bare(text: &str) -> String {
     out
 }
 
-/// The paths that a tree of a `use` names: `a::{b, c::d}` names `a::b` and `a::c::d`; a new name (`as`) is left out.
-fn paths(tree: &str, before: &[String], out: &mut Vec<Vec<String>>) {
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// A path as a text names it, and the name that it has in this text: the last part, or that of `as`.
+#[derive(Clone, Debug)]
+struct Named {
+    path: Vec<String>,
+    name: String,
+}
+
+/// The paths that a tree of a `use` names: `a::{b, c::d as e}` names `a::b`, and `a::c::d` as `e`.
+fn paths(tree: &str, before: &[String], out: &mut Vec<Named>) {
     let tree = tree.trim().trim_start_matches("::");
+    if tree.is_empty() {
+        // Behind the last comma of a list.
+        return;
+    }
     if let Some(list) = tree.strip_prefix('{').and_then(|t| t.strip_suffix('}')) {
         let (mut depth, mut start) = (0, 0);
         for (at, c) in list.char_indices().chain([(list.len(), ',')]) {
@@ -217,20 +439,36 @@ fn paths(tree: &str, before: &[String], out: &mut Vec<Vec<String>>) {
         }
         return;
     }
-    let end = tree
-        .find(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .unwrap_or(tree.len());
+    let end = tree.find(|c: char| !is_word(c)).unwrap_or(tree.len());
     let (part, rest) = tree.split_at(end);
     let mut path = before.to_vec();
-    path.extend((!part.is_empty()).then(|| part.to_string()));
+    // `a::{self}` is `a`.
+    path.extend((!part.is_empty() && (part != "self" || before.is_empty())).then(|| part.to_string()));
     match rest.trim_start().strip_prefix("::") {
         Some(rest) => paths(rest, &path, out),
-        None => out.push(path),
+        None => {
+            let name = rest
+                .trim()
+                .strip_prefix("as ")
+                .map(|name| name.trim().to_string());
+            let last = path.last().cloned().unwrap_or_default();
+            out.push(Named {
+                path,
+                name: name.unwrap_or(last),
+            });
+        }
     }
 }
 
-/// The trees of all `use` items, and the text without them.
-fn uses(text: &str) -> (Vec<Vec<String>>, String) {
+/// A `use` item.
+struct Import {
+    named: Named,
+    /// Whether other modules see the name.
+    public: bool,
+}
+
+/// All `use` items, and the text without them.
+fn uses(text: &str) -> (Vec<Import>, String) {
     let (mut found, mut rest) = (Vec::new(), String::new());
     let mut last = 0;
     for (at, _) in text.match_indices("use ") {
@@ -239,29 +477,33 @@ fn uses(text: &str) -> (Vec<Vec<String>>, String) {
             continue;
         }
         let Some(end) = text[at..].find(';') else { break };
-        paths(&text[at + 4..at + end], &[], &mut found);
+        let line = text[..at].rfind('\n').map_or(0, |at| at + 1);
+        let public = text[line..at].trim_start().starts_with("pub");
+        let mut all = Vec::new();
+        paths(&text[at + 4..at + end], &[], &mut all);
+        found.extend(all.into_iter().map(|named| Import { named, public }));
         rest += &text[last..at];
         last = at + end;
     }
     (found, rest + &text[last..])
 }
 
-/// The paths that a text names: in `use` items, and those that begin with `crate` or `super` elsewhere.
-fn named(text: &str) -> Vec<Vec<String>> {
-    let (mut found, rest) = uses(text);
-    for start in ["crate::", "super::"] {
-        for (at, _) in rest.match_indices(start) {
-            let before = rest[..at].chars().next_back();
-            if !before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | ':')) {
-                let path = rest[at..]
-                    .find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | ':')))
-                    .map_or(&rest[at..], |end| &rest[at..at + end]);
-                paths(path, &[], &mut found);
-            }
-        }
-    }
-    found
+/// A module that is a file.
+struct Module {
+    imports: Vec<Import>,
+    /// The text without `use` items.
+    rest: String,
 }
+
+/// The modules of a crate by their paths; the root has the empty path.
+struct Crate {
+    modules: BTreeMap<Vec<String>, Module>,
+}
+
+/// The name of a module's own file among its parts.
+const OWN: &str = "its own file";
+
+type Arrows = BTreeMap<String, BTreeSet<String>>;
 
 fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten() {
@@ -274,82 +516,163 @@ fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-type Arrows = BTreeMap<String, BTreeSet<String>>;
-
-/// The dependencies between the modules of a crate.
-fn arrows(src: &Path) -> Arrows {
-    let mut files = Vec::new();
-    sources(src, &mut files);
-    let module = |file: &Path| -> Vec<String> {
-        let path = file.strip_prefix(src).unwrap().with_extension("");
-        path.iter()
-            .map(|part| part.to_string_lossy().into_owned())
-            .collect()
-    };
-    let is_root = |module: &[String]| matches!(module, [name] if name == "lib" || name == "main");
-    let read = |file: &Path| {
-        let text = std::fs::read_to_string(file).unwrap();
-        // The text from a test module on is ignored; `mod tests;` is a file of its own.
-        let tests = text.match_indices("#[cfg(test)]\nmod ").map(|(at, _)| at);
-        let within = |at: &usize| text[*at..].lines().nth(1).is_some_and(|line| line.ends_with('{'));
-        bare(&text[..tests.filter(within).min().unwrap_or(text.len())])
-    };
-    let tops: BTreeSet<String> = files
-        .iter()
-        .map(|file| module(file))
-        .filter(|module| !is_root(module))
-        .map(|module| module[0].clone())
-        .collect();
-    // Names at the root that stand for something in a module, and further names of the root itself.
-    let (mut exported, mut own_names): (BTreeMap<String, String>, BTreeSet<String>) = Default::default();
-    for file in files.iter().filter(|file| is_root(&module(file))) {
-        let text = read(file);
-        for path in uses(&text).0 {
-            let path: Vec<&String> = path
+impl Crate {
+    fn read(src: &Path) -> Crate {
+        let mut files = Vec::new();
+        sources(src, &mut files);
+        let mut modules = BTreeMap::new();
+        for file in files {
+            let path = file.strip_prefix(src).unwrap().with_extension("");
+            let mut path: Vec<String> = path
                 .iter()
-                .skip_while(|p| *p == "self" || *p == "crate")
+                .map(|part| part.to_string_lossy().into_owned())
                 .collect();
-            if let [top, .., name] = path[..]
-                && tops.contains(top)
-            {
-                exported.insert(name.clone(), top.clone());
+            if path.last().is_some_and(|name| name.contains("test")) {
+                continue;
             }
+            let is_root = matches!(&path[..], [name] if name == "lib" || name == "main");
+            if is_root || path.last().is_some_and(|name| name == "mod") {
+                path.pop();
+            }
+            let text = std::fs::read_to_string(&file).unwrap();
+            // The text from a test module on is ignored; `mod tests;` is a file of its own.
+            let tests = text.match_indices("#[cfg(test)]\nmod ").map(|(at, _)| at);
+            let within = |at: &usize| text[*at..].lines().nth(1).is_some_and(|line| line.ends_with('{'));
+            let text = bare(&text[..tests.filter(within).min().unwrap_or(text.len())]);
+            let (imports, rest) = uses(&text);
+            modules.insert(path, Module { imports, rest });
         }
-        let aliases = text.split("use crate as ").skip(1);
-        own_names.extend(aliases.filter_map(|rest| Some(rest.split_once(';')?.0.trim().to_string())));
+        Crate { modules }
     }
-    let mut arrows = Arrows::new();
-    for file in &files {
-        let mut at = module(file);
-        if is_root(&at) || at.last().is_some_and(|name| name.contains("test")) {
-            continue;
+
+    /// The module in which the item of a path is declared, where it is one of this crate.
+    fn declared(&self, at: &[String], path: &[String], depth: usize) -> Option<Vec<String>> {
+        let (first, mut rest) = path.split_first()?;
+        if depth > 20 {
+            return None;
         }
-        let top = at[0].clone();
-        if at.last().is_some_and(|name| name == "mod") {
-            at.pop();
-        }
-        for path in named(&read(file)) {
-            let mut from = at.clone();
-            let mut parts = path.into_iter().peekable();
-            match parts.peek().map(String::as_str) {
-                Some("crate") => from.clear(),
-                Some("super") => {}
-                _ => continue,
-            }
-            while let Some(part) = parts.next_if(|part| part == "crate" || part == "super") {
-                if part == "super" {
-                    from.pop();
+        let mut module = at.to_vec();
+        match first.as_str() {
+            "crate" => module.clear(),
+            "self" => {}
+            "super" => {
+                module.pop();
+                while let Some(("super", after)) = rest.split_first().map(|(f, r)| (f.as_str(), r)) {
+                    module.pop();
+                    rest = after;
                 }
             }
-            from.extend(parts);
-            let target = from.iter().find(|part| !own_names.contains(*part));
-            let target = target.and_then(|name| tops.get(name).or(exported.get(name)));
-            if let Some(target) = target.filter(|target| **target != top) {
-                arrows.entry(top.clone()).or_default().insert(target.clone());
+            _ => {
+                // A name of this module, else of another crate.
+                let own = self.child(at, first).is_some() || self.import(at, first).is_some();
+                if !own {
+                    return None;
+                }
+                rest = path;
             }
         }
+        while let Some((name, after)) = rest.split_first() {
+            if let Some(child) = self.child(&module, name) {
+                module = child;
+                rest = after;
+            } else if let Some(import) = self.import(&module, name) {
+                let mut path = import.named.path.clone();
+                if path == [name.clone()]
+                    || path.starts_with(&[name.clone()]) && self.child(&module, name).is_none()
+                {
+                    // A crate: `use name;`, `use name::x`.
+                    return None;
+                }
+                path.extend(after.iter().cloned());
+                return self.declared(&module, &path, depth + 1);
+            } else {
+                break;
+            }
+        }
+        Some(module)
     }
-    arrows
+
+    fn child(&self, at: &[String], name: &str) -> Option<Vec<String>> {
+        let mut path = at.to_vec();
+        path.push(name.to_string());
+        self.modules.contains_key(&path).then_some(path)
+    }
+
+    fn import(&self, at: &[String], name: &str) -> Option<&Import> {
+        let module = self.modules.get(at)?;
+        module.imports.iter().find(|import| import.named.name == name)
+    }
+
+    /// The modules whose items a module names.
+    fn seen(&self, at: &[String]) -> BTreeSet<Vec<String>> {
+        let module = &self.modules[at];
+        let mut seen = BTreeSet::new();
+        for import in &module.imports {
+            // A name for others only.
+            if import.public && !has_word(&module.rest, &import.named.name) {
+                continue;
+            }
+            let path = &import.named.path;
+            if let Some(found) = self.declared(at, path, 0) {
+                seen.insert(found);
+            }
+        }
+        for path in qualified(&module.rest) {
+            if let Some(found) = self.declared(at, &path, 0) {
+                seen.insert(found);
+            }
+        }
+        seen.remove(at);
+        seen
+    }
+
+    /// What depends on what in each module that has modules: the files and folders beside each other, and the module's own file.
+    fn arrows(&self) -> BTreeMap<String, Arrows> {
+        let mut all: BTreeMap<String, Arrows> = BTreeMap::new();
+        for at in self.modules.keys() {
+            for to in self.seen(at) {
+                let common = at.iter().zip(&to).take_while(|(a, b)| a == b).count();
+                let part = |path: &[String]| path.get(common).map_or(OWN, String::as_str).to_string();
+                let arrows = all.entry(at[..common].join("::")).or_default();
+                arrows.entry(part(at)).or_default().insert(part(&to));
+            }
+        }
+        all
+    }
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    text.match_indices(word)
+        .any(|(at, _)| !text[..at].ends_with(is_word) && !text[at + word.len()..].starts_with(is_word))
+}
+
+/// The paths of a text with several parts: `a::b::c`.
+fn qualified(text: &str) -> BTreeSet<Vec<String>> {
+    let mut found = BTreeSet::new();
+    let mut last = 0;
+    for (at, _) in text.match_indices("::") {
+        if at < last {
+            continue;
+        }
+        let start = text[..at].rfind(|c: char| !is_word(c)).map_or(0, |at| at + 1);
+        let end = text[at..]
+            .find(|c: char| !is_word(c) && c != ':')
+            .map_or(text.len(), |end| at + end);
+        last = end;
+        if start == at || text[..start].ends_with(['$']) {
+            continue;
+        }
+        let parts = text[start..end].split("::").filter(|p| !p.is_empty());
+        let parts: Vec<String> = parts.map(str::to_string).collect();
+        // `pub(in super::super)` uses nothing.
+        if !parts
+            .iter()
+            .all(|part| matches!(part.as_str(), "crate" | "self" | "super"))
+        {
+            found.insert(parts);
+        }
+    }
+    found
 }
 
 /// What a module depends on, directly or not.
@@ -380,30 +703,53 @@ fn circles(arrows: &Arrows) -> BTreeSet<Vec<&str>> {
         .collect()
 }
 
+/// The arrows without those from and to the module's own file.
+fn among_parts(arrows: &Arrows) -> Arrows {
+    let parts = arrows.iter().filter(|(from, _)| *from != OWN);
+    parts
+        .map(|(from, to)| (from.clone(), to.iter().filter(|to| *to != OWN).cloned().collect()))
+        .collect()
+}
+
 #[test]
-fn modules_of_a_crate_make_no_circle() {
+fn modules_make_no_circle() {
     let mut wrong = Vec::new();
     for package in packages() {
-        let arrows = arrows(&package.folder.join("src"));
-        let found = circles(&arrows);
-        let accepted: BTreeSet<Vec<&str>> = ACCEPTED
+        let name = &package.name;
+        let mut accepted: BTreeSet<(String, Vec<String>)> = ACCEPTED
             .iter()
             .filter(|(krate, ..)| *krate == package.name)
-            .map(|(_, modules, _)| modules.to_vec())
+            .map(|(_, of, modules, _)| (of.to_string(), modules.iter().map(ToString::to_string).collect()))
             .collect();
-        let name = &package.name;
-        wrong.extend(
-            found
-                .difference(&accepted)
-                .map(|c| format!("{name}: {c:?} need each other")),
-        );
-        wrong.extend(
-            accepted
-                .difference(&found)
-                .map(|c| format!("{name}: {c:?} are no circle: correct the list")),
-        );
+        for (of, arrows) in Crate::read(&package.folder.join("src")).arrows() {
+            for circle in circles(&among_parts(&arrows)) {
+                let parts = circle.iter().map(ToString::to_string).collect();
+                if !accepted.remove(&(of.clone(), parts)) {
+                    wrong.push(format!("{name}::{of}: {circle:?} need each other"));
+                }
+            }
+        }
+        let listed = accepted.iter();
+        wrong.extend(listed.map(|(of, c)| format!("{name}::{of}: {c:?} are no circle: correct the list")));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A module's own file that is above its parts is used by none of them.
+#[test]
+fn parts_do_not_use_a_file_above_them() {
+    let mut wrong = Vec::new();
+    for package in packages() {
+        for (of, arrows) in Crate::read(&package.folder.join("src")).arrows() {
+            let above = ABOVE_THEIR_PARTS.contains(&(package.name.as_str(), of.as_str()));
+            let users = arrows
+                .iter()
+                .filter(|(from, to)| *from != OWN && to.contains(OWN));
+            let users = users.filter(|_| above);
+            wrong.extend(users.map(|(from, _)| format!("{}::{of}::{from}", package.name)));
+        }
+    }
+    assert!(wrong.is_empty(), "these use the file of their folder: {wrong:#?}");
 }
 
 #[test]
@@ -416,10 +762,15 @@ fn a_circle_is_found() {
         ),
         (
             "a/mod.rs",
-            "use crate::{c::f, x};\nfn g() { \"crate::d\"; } // crate::e",
+            "use crate::c::f;\nfn g() { \"crate::d\"; f() } // crate::e",
         ),
-        ("b/mod.rs", "mod c;"),
-        ("b/c.rs", "use super::super::a;\nuse crate::whole::{x::y, In};"),
+        ("b/mod.rs", "mod c;\nmod g;\nmod h;\npub use h::H;\nstruct Thing;"),
+        (
+            "b/c.rs",
+            "use super::super::a;\nuse crate::whole::In;\nfn f() { a::g() }",
+        ),
+        ("b/g.rs", "use super::{H, Thing};"),
+        ("b/h.rs", "fn f() { super::g::f() }"),
         ("d.rs", "use std::fmt;"),
         ("e.rs", "fn f() -> crate::d::In { crate::b::f() }"),
     ] {
@@ -427,10 +778,33 @@ fn a_circle_is_found() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    let arrows = arrows(dir.path());
-    let shown: Vec<String> = arrows.iter().map(|(from, to)| format!("{from} {to:?}")).collect();
-    assert_eq!(shown, ["a {\"b\"}", "b {\"a\", \"d\"}", "e {\"b\", \"d\"}"]);
-    assert_eq!(circles(&arrows), BTreeSet::from([vec!["a", "b"]]));
+    let arrows = Crate::read(dir.path()).arrows();
+    let shown: Vec<String> = arrows
+        .iter()
+        .flat_map(|(of, arrows)| {
+            arrows
+                .iter()
+                .map(move |(from, to)| format!("{of}: {from} {to:?}"))
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ": a {\"b\"}",
+            ": b {\"a\", \"d\"}",
+            ": e {\"b\", \"d\"}",
+            "b: g {\"h\", \"its own file\"}",
+            "b: h {\"g\"}",
+        ]
+    );
+    assert_eq!(
+        circles(&among_parts(&arrows[""])),
+        BTreeSet::from([vec!["a", "b"]])
+    );
+    assert_eq!(
+        circles(&among_parts(&arrows["b"])),
+        BTreeSet::from([vec!["g", "h"]])
+    );
 }
 
 /// Whether a licence expression holds with these licences: `A OR B`, `A AND B`, brackets, `A/B` of old manifests.

@@ -6,11 +6,18 @@
 //! that rule; where all three are known they must agree. What the hardware fixes (a warp has 32 lanes, a
 //! warpgroup 4 warps) is used only where something would stay unknown without it.
 
-use super::scope_ids::Declared;
 use crate::arith::{Analyzer, fold};
 use crate::diagnostic::{Diagnostic, Result, error};
-use crate::ir::{BinOp, DType, Expr, ScopeIdKind};
+use crate::ir::{BinOp, DType, Expr, ScopeIdDef, ScopeIdKind};
 use crate::source::Span;
+
+/// A declaration with its span.
+pub(super) struct Declared {
+    /// What is declared.
+    pub(super) def: ScopeIdDef,
+    /// Where.
+    pub(super) span: Span,
+}
 
 pub(super) const LEVELS: [&str; 6] = ["kernel", "cluster", "CTA", "warpgroup", "warp", "thread"];
 pub(super) const CTA: usize = 2;

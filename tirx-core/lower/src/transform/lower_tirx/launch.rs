@@ -3,7 +3,8 @@
 use crate::ir::abi::keys;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::scope_ids::{Declared, Resolved, resolve};
+use super::hierarchy::Declared;
+use super::scope_ids::{Resolved, resolve};
 use super::tile::{self, Decision};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::{

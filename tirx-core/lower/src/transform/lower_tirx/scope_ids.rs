@@ -5,20 +5,12 @@
 //! CTAs of a cluster have their own; lanes and positions in a warpgroup follow from the thread's linear number; warps
 //! are numbered by a shuffle from the first lane, so that the compiler sees a value that is uniform in the warp.
 
-use super::hierarchy::{CTA, Hierarchy, LEVELS, THREAD, int32, levels, same};
+use super::hierarchy::{CTA, Declared, Hierarchy, LEVELS, THREAD, int32, levels, same};
 use crate::arith::fold;
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::Op;
-use crate::ir::{DType, Expr, ScopeIdDef, ScopeIdKind, Var};
+use crate::ir::{DType, Expr, ScopeIdKind, Var};
 use crate::source::Span;
-
-/// A declaration with its span.
-pub(super) struct Declared {
-    /// What is declared.
-    pub(super) def: ScopeIdDef,
-    /// Where.
-    pub(super) span: Span,
-}
 
 /// A hardware index of the launch.
 pub(super) struct LaunchAxis {
@@ -347,6 +339,7 @@ fn places(one: &Declared, vars: &[Var], dimensions: Option<&Dimensions>) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir::ScopeIdDef;
 
     fn declare(kind: ScopeIdKind, count: usize, extents: Option<&[i32]>) -> Declared {
         Declared {

@@ -5,8 +5,8 @@
 
 use rustc_hash::FxHashSet;
 
+use super::decision::{Decision, NamedWarning};
 use super::variant::Completion;
-use super::{Decision, NamedWarning};
 use crate::diagnostic::Diagnostic;
 use crate::intrin::Op;
 use crate::ir::{Expr, ExprKind, Stmt, Visitor};

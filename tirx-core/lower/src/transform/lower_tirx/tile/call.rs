@@ -1,6 +1,7 @@
 //! A call, as variants read it: its operands by the names of the operation's parameters, its options by theirs.
 
-use super::variant::{Decline, OptionKind, TileOption};
+use super::decline::Decline;
+use super::option::{OptionKind, TileOption};
 use crate::ir::{AttrValue, BufferRegion, DType, ExecScope, Expr, TileArg, TileCall, TileOp, Var};
 use crate::source::Span;
 use tirx_source::suggest;

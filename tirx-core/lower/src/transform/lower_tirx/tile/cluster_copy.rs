@@ -11,14 +11,14 @@
 use super::build::{address, flat_view};
 use super::call::Call;
 use super::context::Context;
+use super::decline::Decline;
 use super::emit::Emit;
 use super::multiples::{is_multiple, may_be_multiple};
 use super::operands::bits;
+use super::option::{OptionKind, TileOption};
 use super::predicates::{ONE_THREAD, memories, same_dtypes};
 use super::tensor_copy::{SharedSide, common_runs};
-use super::variant::{
-    Completion, Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant,
-};
+use super::variant::{Completion, Emits, Explanation, Plan, Predicate, Variant};
 use crate::intrin::{Arch, Op};
 use crate::ir::{BinOp, BufferRegion, DType, Expr, ForKind, ForLoop, Stmt, TileOp, Var};
 use crate::layout::apply::binary;

@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use super::call::Call;
 use super::context::Context;
+use super::decline::Decline;
 use super::emit::Emit;
-use super::variant::{Decline, Emits, Explanation, Plan, Variant};
+use super::variant::{Emits, Explanation, Plan, Variant};
 use crate::ir::typing;
 use crate::ir::{Attrs, Expr, Stmt, StmtKind, TileArg, TileCall, TileOp};
 

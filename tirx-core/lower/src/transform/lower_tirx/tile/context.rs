@@ -1,10 +1,11 @@
 //! The context of a call, as a variant sees it.
 
-use super::Launch;
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::active::{Active, LANES, WARPS};
-use super::variant::Decline;
+use super::decline::Decline;
 use crate::arith::{Analyzer, fold};
-use crate::ir::{ExecScope, Expr, ExprKind, Visitor, is_pure, substitute};
+use crate::ir::{ExecScope, Expr, ExprKind, ScopeIdKind, Var, Visitor, is_pure, substitute};
 use crate::source::Span;
 use crate::transform::Target;
 
@@ -15,6 +16,20 @@ pub(in super::super) struct Threads {
     pub(in super::super) index: Expr,
     /// How many a CTA has, where that is known.
     pub(in super::super) count: Option<i128>,
+}
+
+/// The launch, as variants see it.
+pub(in super::super) struct Launch {
+    /// Its threads; `None` where the kernel binds them itself.
+    pub(in super::super) threads: Option<Threads>,
+    /// What each scope id counts.
+    pub(in super::super) ids: FxHashMap<Var, ScopeIdKind>,
+    /// Ranges of scope ids, where they are known.
+    pub(in super::super) extents: Vec<(Var, Expr)>,
+    /// The values that are bound in the region, in terms of what the host knows.
+    pub(in super::super) inside: FxHashMap<Var, Expr>,
+    /// Variables that exist inside the launch only.
+    pub(in super::super) of_threads: FxHashSet<Var>,
 }
 
 /// See the [module](self).

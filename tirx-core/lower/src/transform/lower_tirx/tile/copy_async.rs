@@ -15,12 +15,12 @@ use super::build::{address, flat_view, repeat};
 use super::call::Call;
 use super::context::Context;
 use super::copy::partition::{Partition, partition};
+use super::decline::Decline;
 use super::emit::Emit;
 use super::operands::{bits, elements};
+use super::option::{OptionKind, TileOption};
 use super::predicates::{DIVIDES, FULL_SCOPE, SAME_ELEMENTS, SCOPE, memories};
-use super::variant::{
-    Completion, Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant,
-};
+use super::variant::{Completion, Emits, Explanation, Plan, Predicate, Variant};
 use crate::intrin::{Arch, Op};
 use crate::ir::{BufferRegion, DType, ExecScope, Expr, Stmt, TileOp};
 use crate::source::Span;

@@ -15,10 +15,11 @@
 use super::build::{address, flat_view};
 use super::call::Call;
 use super::context::Context;
+use super::decline::Decline;
 use super::emit::Emit;
 use super::places::Places;
 use super::predicates::{all_in, scope_among};
-use super::variant::{Decline, Emits, Explanation, Plan, Predicate, Variant};
+use super::variant::{Emits, Explanation, Plan, Predicate, Variant};
 use crate::arith::fold;
 use crate::intrin::{Arch, Op};
 use crate::ir::{Buffer, BufferRegion, DType, ExecScope, Expr, ExprKind, TileOp};

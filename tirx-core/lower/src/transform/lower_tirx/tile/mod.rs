@@ -33,6 +33,8 @@ mod compose;
 mod context;
 mod copy;
 mod copy_async;
+mod decision;
+mod decline;
 mod digits;
 mod elementwise;
 mod emit;
@@ -42,6 +44,7 @@ mod mma;
 mod multiples;
 mod named;
 mod operands;
+mod option;
 mod permute_layout;
 mod places;
 mod predicates;
@@ -55,82 +58,24 @@ mod tensor_copy;
 mod variant;
 mod wgmma;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use self::active::Active;
 use self::call::{Call, check_options};
-pub(super) use self::context::Threads;
 use self::context::{Context, Warning};
+pub(super) use self::context::{Launch, Threads};
+use self::decline::Decline;
 use self::emit::{Emit, Outside};
 use self::named::Named;
-use self::variant::{Decline, Explanation, Plan, Variant};
+use self::variant::{Explanation, Plan, Variant};
 use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::ir::{
-    Expr, ForKind, ForLoop, Mutator, ScopeIdKind, Stmt, StmtKind, TileArg, TileCall, Var, is_pure,
-};
+use crate::ir::{Expr, ForKind, ForLoop, Mutator, Stmt, StmtKind, TileArg, TileCall, is_pure};
 use crate::source::Span;
 use crate::transform::Target;
 
+pub use self::decision::{Decision, NamedWarning, Outcome};
+pub use self::option::{OptionKind, TileOption};
 pub use self::table::{VariantInfo, variants};
-pub use self::variant::{Completion, OptionKind, TileOption};
-
-/// The outcome for one variant at a call.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
-    /// It was chosen.
-    Chosen,
-    /// It was not tried: an earlier one was chosen, or another one was forced.
-    NotAsked,
-    /// It declined, for this reason.
-    Declined(String),
-}
-
-/// How a tile primitive was lowered.
-#[derive(Clone, Debug)]
-pub struct Decision {
-    /// The call.
-    pub call: TileCall,
-    /// Its place.
-    pub span: Span,
-    /// The operation's variants and their outcomes, in the order in which they were tried.
-    pub rows: Vec<(&'static str, Outcome)>,
-    /// The partition: rounds, threads, elements per vector.
-    pub partition: Option<[i128; 3]>,
-    /// What the chosen variant says of its plan.
-    pub lines: Vec<String>,
-    /// What the caller does before the result is used.
-    pub completion: Option<Completion>,
-    /// Whether a variant that was tried suits some of the GPUs and not others.
-    pub separates: bool,
-    /// The resulting code.
-    pub code: Option<Stmt>,
-    /// A warning about the choice.
-    pub warning: Option<NamedWarning>,
-}
-
-/// A warning that `# tirx: allow(name)` turns off.
-#[derive(Clone, Debug)]
-pub struct NamedWarning {
-    /// Its name.
-    pub name: &'static str,
-    /// Its message.
-    pub diagnostic: Diagnostic,
-}
-
-/// The launch, as variants see it.
-pub(super) struct Launch {
-    /// Its threads; `None` where the kernel binds them itself.
-    pub(super) threads: Option<Threads>,
-    /// What each scope id counts.
-    pub(super) ids: FxHashMap<Var, ScopeIdKind>,
-    /// Ranges of scope ids, where they are known.
-    pub(super) extents: Vec<(Var, Expr)>,
-    /// The values that are bound in the region, in terms of what the host knows.
-    pub(super) inside: FxHashMap<Var, Expr>,
-    /// Variables that exist inside the launch only.
-    pub(super) of_threads: FxHashSet<Var>,
-}
+pub use self::variant::Completion;
 
 /// A device region without tile primitives, and what the host does before it is launched.
 pub(super) struct Lowered {

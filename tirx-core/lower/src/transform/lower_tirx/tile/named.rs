@@ -6,9 +6,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::ScopeIdKind;
 use crate::intrin::Op;
-use crate::ir::{Buffer, BufferStore, Expr, ExprKind, Mutator, Stmt, StmtKind, TileArg, Var, Visitor};
+use crate::ir::{
+    Buffer, BufferStore, Expr, ExprKind, Mutator, ScopeIdKind, Stmt, StmtKind, TileArg, Var, Visitor,
+};
 
 /// Expressions above this size are not followed.
 const SIZE: u32 = 64;

@@ -14,11 +14,12 @@
 use super::build::{flat_view, local};
 use super::call::Call;
 use super::context::Context;
+use super::decline::Decline;
 use super::digits::place;
 use super::emit::Emit;
 use super::operands::{bits, in_memory};
 use super::predicates::{FULL_SCOPE, SAME_ELEMENTS, scope_among};
-use super::variant::{Decline, Emits, Explanation, Plan, Predicate, Variant};
+use super::variant::{Emits, Explanation, Plan, Predicate, Variant};
 use crate::intrin::Op;
 use crate::ir::{BinOp, Buffer, BufferRegion, DType, ExecScope, Expr, Stmt, TileOp, Var};
 use crate::layout::apply::binary;

@@ -3,8 +3,9 @@
 use super::build::space;
 use super::call::Call;
 use super::context::Context;
+use super::decline::Decline;
 use super::operands::{elements, layout};
-use super::variant::{Decline, Predicate};
+use super::variant::Predicate;
 use crate::ir::{BufferRegion, ExecScope, Expr};
 
 /// The scope can be partitioned.

@@ -1,6 +1,7 @@
 //! The variants of each operation, in the order in which they are tried.
 
-use super::variant::{Completion, TileOption, Variant};
+use super::option::TileOption;
+use super::variant::{Completion, Variant};
 use super::{
     cluster_copy, compose, copy, copy_async, elementwise, mma, permute_layout, reduction, tcgen05,
     tensor_copy, wgmma,

@@ -7,10 +7,11 @@ use std::fmt;
 
 use super::call::Call;
 use super::context::{Context, Warning};
+use super::decline::Decline;
 use super::emit::Emit;
+use super::option::TileOption;
 use crate::intrin::Arch;
-use crate::ir::{AttrValue, TileOp};
-use crate::source::Span;
+use crate::ir::TileOp;
 
 /// One implementation of an operation.
 pub(super) struct Variant {
@@ -65,45 +66,6 @@ pub(super) struct Predicate {
     pub(super) name: &'static str,
     /// Whether it holds.
     pub(super) holds: fn(&Call<'_>, &mut Context<'_>) -> Result<(), Decline>,
-}
-
-/// Why a variant does not lower a call.
-#[derive(Debug)]
-pub(super) enum Decline {
-    /// It does not apply, for this reason; the next variant is tried.
-    NotApplicable(String),
-    /// The call is wrong whichever variant lowers it; no other one is tried.
-    Mistake {
-        /// What is wrong; [`Span::NONE`] for the call.
-        span: Span,
-        /// The cause.
-        message: String,
-        /// What to do about it.
-        help: Option<String>,
-    },
-}
-
-impl Decline {
-    /// A mistake in the call.
-    pub(super) fn mistake(message: impl Into<String>, help: impl Into<String>) -> Decline {
-        Decline::Mistake {
-            span: Span::NONE,
-            message: message.into(),
-            help: Some(help.into()),
-        }
-    }
-}
-
-impl From<String> for Decline {
-    fn from(reason: String) -> Decline {
-        Decline::NotApplicable(reason)
-    }
-}
-
-impl From<&str> for Decline {
-    fn from(reason: &str) -> Decline {
-        Decline::NotApplicable(reason.to_string())
-    }
 }
 
 /// A decision how a call is lowered.
@@ -219,54 +181,4 @@ impl fmt::Display for Completion {
             Completion::TcgenWaitSt => f.write_str("T.ptx.tcgen05.wait.st() in the threads that issued it"),
         }
     }
-}
-
-/// An option of a call: a keyword that is no parameter of the operation.
-#[derive(Clone, Copy, Debug)]
-pub struct TileOption {
-    /// The keyword.
-    pub name: &'static str,
-    /// What it takes.
-    pub kind: OptionKind,
-    /// The value that it has where it is left out, as text for tables.
-    pub default: &'static str,
-    /// What it does.
-    pub doc: &'static str,
-}
-
-impl TileOption {
-    /// Whether a value asks for something else than what happens without the option.
-    pub(super) fn asks(&self, value: &AttrValue) -> bool {
-        let default = self.default.trim_matches('"');
-        match (value, value.as_int(), value.as_str()) {
-            (AttrValue::None, ..) => false,
-            (_, Some(number), _) => match default {
-                "False" => number != 0,
-                text => text.parse() != Ok(number),
-            },
-            (_, _, Some(text)) => {
-                text != default && !(text.is_empty() && default.eq_ignore_ascii_case("none"))
-            }
-            _ => true,
-        }
-    }
-}
-
-/// What an option takes. `None` stands for an option that is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OptionKind {
-    /// `True` or `False`, known when compiling.
-    Flag,
-    /// An integer known when compiling.
-    Int,
-    /// One of these texts.
-    Word(&'static [&'static str]),
-    /// Any text.
-    Text,
-    /// An integer, or an expression of one.
-    Value,
-    /// A pointer, such as `bar.ptr_to([0])`, or a buffer.
-    Pointer,
-    /// Anything: the variant that reads it says what is wrong with a value.
-    Any,
 }

@@ -17,15 +17,15 @@
 use super::build::{address, flat_view};
 use super::call::Call;
 use super::context::Context;
+use super::decline::Decline;
 use super::emit::Emit;
 use super::matrix::SharedMatrix;
 use super::multiples::is_multiple;
+use super::option::{OptionKind, TileOption};
 use super::places::Places;
 use super::predicates::{FULL_SCOPE, scope_among};
 use super::tcgen05::SHARED_DESCRIPTORS;
-use super::variant::{
-    Completion, Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant,
-};
+use super::variant::{Completion, Emits, Explanation, Plan, Predicate, Variant};
 use crate::arith::fold;
 use crate::intrin::{Arch, Op};
 use crate::ir::{Buffer, BufferNode, BufferRegion, DType, ExecScope, Expr, Stmt, StmtKind, TileOp, Var};

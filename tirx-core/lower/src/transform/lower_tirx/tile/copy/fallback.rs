@@ -9,9 +9,10 @@
 
 use super::super::call::Call;
 use super::super::context::{Context, Warning};
+use super::super::decline::Decline;
 use super::super::emit::Emit;
 use super::super::predicates::wide;
-use super::super::variant::{Completion, Decline, Emits, Explanation, Plan};
+use super::super::variant::{Completion, Emits, Explanation, Plan};
 use crate::arith::fold;
 use crate::ir::tile::COPY_BY_ONE_THREAD;
 use crate::ir::{BinOp, BufferRegion, DType, ExecScope, Expr, Stmt, Var};

@@ -14,13 +14,14 @@
 use super::super::build::{address, flat_view, repeat};
 use super::super::call::Call;
 use super::super::context::Context;
+use super::super::decline::Decline;
 use super::super::digits::{self, split};
 use super::super::emit::Emit;
 use super::super::multiples::is_multiple;
 use super::super::operands::{bits, in_memory};
 use super::super::registers::Held;
 use super::super::swizzle::{Step, swizzled};
-use super::super::variant::{Completion, Decline, Emits, Explanation, Plan};
+use super::super::variant::{Completion, Emits, Explanation, Plan};
 use crate::arith::fold;
 use crate::intrin::{Arch, Op};
 use crate::ir::{BinOp, BufferRegion, ExecScope, Expr};

@@ -13,13 +13,14 @@
 use super::super::build::{CacheHints, address, flat_view, load, repeat, space, store};
 use super::super::call::Call;
 use super::super::context::Context;
+use super::super::decline::Decline;
 use super::super::digits::split;
 use super::super::emit::Emit;
 use super::super::multiples::is_multiple;
 use super::super::operands::{bits, in_memory};
 use super::super::registers::Held;
 use super::super::swizzle::{Step, swizzled};
-use super::super::variant::{Completion, Decline, Emits, Explanation, Plan};
+use super::super::variant::{Completion, Emits, Explanation, Plan};
 use super::partition::WIDTHS;
 use super::vec_forced;
 use crate::arith::fold;

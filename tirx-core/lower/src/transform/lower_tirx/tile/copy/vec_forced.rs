@@ -11,11 +11,12 @@
 use super::super::build::{CacheHints, address, load, local, space, store};
 use super::super::call::Call;
 use super::super::context::Context;
+use super::super::decline::Decline;
 use super::super::emit::Emit;
 use super::super::operands::{bits, elements};
+use super::super::option::{OptionKind, TileOption};
 use super::super::predicates::{ONE_THREAD, same_dtypes};
-use super::super::variant::{Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant};
-use super::vectors::VECTOR_LENGTH;
+use super::super::variant::{Emits, Explanation, Plan, Predicate, Variant};
 use crate::intrin::Arch;
 use crate::ir::{BufferRegion, Expr, TileOp};
 
@@ -37,6 +38,14 @@ pub(super) const fn variant(
         ..Variant::DEFAULT
     }
 }
+
+/// An option that every variant of a copy accepts.
+pub(super) const VECTOR_LENGTH: TileOption = TileOption {
+    name: "vec_len",
+    kind: OptionKind::Int,
+    default: "by the layouts",
+    doc: "no effect, as in TVM: vectors are as long as both layouts allow",
+};
 
 /// The options that say how a load from global memory treats the caches.
 pub(super) const HINTS: &[TileOption] = &[

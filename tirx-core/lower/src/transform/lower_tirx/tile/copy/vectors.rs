@@ -15,22 +15,16 @@
 use super::super::build::{CacheHints, address, flat_view, load, local, repeat, space, store};
 use super::super::call::Call;
 use super::super::context::Context;
+use super::super::decline::Decline;
 use super::super::emit::Emit;
 use super::super::operands::{bits, elements};
+use super::super::option::TileOption;
 use super::super::predicates::memories;
-use super::super::variant::{Decline, Emits, Explanation, OptionKind, Plan, TileOption};
+use super::super::variant::{Emits, Explanation, Plan};
 use super::partition::{Partition, WIDTHS, partition};
-use super::vec_forced;
+use super::vec_forced::{self, VECTOR_LENGTH};
 use crate::arith::fold;
 use crate::ir::{BinOp, BufferRegion, DType, Expr, Stmt};
-
-/// An option that every variant of a copy accepts.
-pub(super) const VECTOR_LENGTH: TileOption = TileOption {
-    name: "vec_len",
-    kind: OptionKind::Int,
-    default: "by the layouts",
-    doc: "no effect, as in TVM: vectors are as long as both layouts allow",
-};
 
 /// The options of copies that have no further ones.
 pub(super) const OPTIONS: &[TileOption] = &[VECTOR_LENGTH];

@@ -10,11 +10,13 @@ mod smem;
 use std::sync::Arc;
 
 use super::call::{Call, Operand};
+use super::decline::Decline;
 use super::digits::split;
 use super::formula::Formula;
 use super::operands::elements;
+use super::option::{OptionKind, TileOption};
 use super::predicates::{FULL_SCOPE, SCOPE};
-use super::variant::{Decline, OptionKind, TileOption, Variant};
+use super::variant::Variant;
 use crate::intrin::{Arch, Op};
 use crate::ir::tile::TileParam;
 use crate::ir::typing::{self, Arithmetic, Operand as Value};

@@ -16,13 +16,14 @@
 use super::super::build::{address, flat_view, repeat};
 use super::super::call::{Call, Operand};
 use super::super::context::Context;
+use super::super::decline::Decline;
 use super::super::digits::split;
 use super::super::emit::Emit;
 use super::super::multiples::is_multiple;
 use super::super::operands::sliced_tile;
 use super::super::predicates::all_in;
 use super::super::registers::{Held, over_threads};
-use super::super::variant::{Decline, Emits, Explanation, Plan, Predicate};
+use super::super::variant::{Emits, Explanation, Plan, Predicate};
 use super::Elementwise;
 use crate::arith::fold;
 use crate::intrin::Op;

@@ -14,11 +14,12 @@
 use super::super::build::{address, repeat};
 use super::super::call::Call;
 use super::super::context::Context;
+use super::super::decline::Decline;
 use super::super::emit::Emit;
 use super::super::operands::elements;
 use super::super::predicates::all_in;
 use super::super::synchronization::barrier;
-use super::super::variant::{Decline, Emits, Explanation, Plan, Predicate};
+use super::super::variant::{Emits, Explanation, Plan, Predicate};
 use super::{Elementwise, coordinate_of};
 use crate::arith::fold;
 use crate::ir::{BinOp, DType, Expr, ForKind, ForLoop, Stmt, Var};

@@ -14,10 +14,11 @@
 use super::super::build::{flat_view, local, repeat};
 use super::super::call::Call;
 use super::super::context::Context;
+use super::super::decline::Decline;
 use super::super::elementwise::coordinate_of;
 use super::super::emit::Emit;
 use super::super::registers::{Held, over_threads};
-use super::super::variant::{Decline, Emits, Explanation, Plan};
+use super::super::variant::{Emits, Explanation, Plan};
 use super::{Accumulator, Reduces, Reduction, lanes};
 use crate::arith::fold;
 use crate::ir::{BinOp, ExecScope, Expr, Stmt};

@@ -5,11 +5,13 @@ mod packed;
 mod shared;
 
 use super::call::Call;
+use super::decline::Decline;
 use super::digits::split;
 use super::formula::Formula;
 use super::operands::elements;
+use super::option::{OptionKind, TileOption};
 use super::predicates::{FULL_SCOPE, SCOPE};
-use super::variant::{Decline, OptionKind, Predicate, TileOption, Variant};
+use super::variant::{Predicate, Variant};
 use crate::intrin::{Arch, Op};
 use crate::ir::BinOp;
 use crate::ir::typing::{self, Arithmetic};

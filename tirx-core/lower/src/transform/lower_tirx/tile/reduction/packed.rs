@@ -13,9 +13,10 @@
 use super::super::build::{address, local, repeat};
 use super::super::call::Call;
 use super::super::context::Context;
+use super::super::decline::Decline;
 use super::super::elementwise::coordinate_of;
 use super::super::emit::Emit;
-use super::super::variant::{Decline, Emits, Explanation, Plan};
+use super::super::variant::{Emits, Explanation, Plan};
 use super::{Reduces, Reduction};
 use crate::arith::fold;
 use crate::intrin::Op;

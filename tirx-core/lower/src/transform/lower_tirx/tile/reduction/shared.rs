@@ -13,11 +13,12 @@
 use super::super::build::{local, repeat};
 use super::super::call::Call;
 use super::super::context::Context;
+use super::super::decline::Decline;
 use super::super::elementwise::coordinate_of;
 use super::super::emit::Emit;
 use super::super::predicates::all_in;
 use super::super::synchronization::barrier;
-use super::super::variant::{Decline, Emits, Explanation, Plan};
+use super::super::variant::{Emits, Explanation, Plan};
 use super::{Accumulator, Reduces, Reduction, can_be_exchanged, lanes};
 use crate::arith::fold;
 use crate::ir::{BinOp, ExecScope, Expr, Stmt};

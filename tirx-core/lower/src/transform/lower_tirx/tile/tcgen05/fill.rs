@@ -14,14 +14,14 @@
 
 use super::super::call::Call;
 use super::super::context::Context;
+use super::super::decline::Decline;
 use super::super::emit::Emit;
 use super::super::matrix::{Descriptor, PIECE, SharedMatrix, Walk};
 use super::super::multiples::is_multiple;
+use super::super::option::{OptionKind, TileOption};
 use super::super::places::Places;
 use super::super::predicates::memories;
-use super::super::variant::{
-    Completion, Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant,
-};
+use super::super::variant::{Completion, Emits, Explanation, Plan, Predicate, Variant};
 use super::memory::TensorMemory;
 use super::product::{elected, issued_once};
 use crate::intrin::Op;

@@ -15,12 +15,12 @@
 
 use super::super::call::Call;
 use super::super::context::Context;
+use super::super::decline::Decline;
 use super::super::emit::Emit;
 use super::super::matrix::{Descriptor, SharedMatrix, Walk};
+use super::super::option::{OptionKind, TileOption};
 use super::super::predicates::scope_among;
-use super::super::variant::{
-    Completion, Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant,
-};
+use super::super::variant::{Completion, Emits, Explanation, Plan, Predicate, Variant};
 use super::datapath::{Accumulator, DataPath};
 use super::memory::TensorMemory;
 use super::scales::{Scales, with_bytes};

@@ -9,8 +9,9 @@
 
 use super::super::call::Call;
 use super::super::context::Context;
+use super::super::decline::Decline;
 use super::super::operands::layout;
-use super::super::variant::{Decline, Plan};
+use super::super::variant::Plan;
 use super::boxes::{Boxes, Dim, SharedSide, Unit, constant_extents};
 use super::options::Options;
 use super::{Copies, Sides, tensor_map};

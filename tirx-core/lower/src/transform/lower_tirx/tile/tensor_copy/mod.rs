@@ -23,12 +23,12 @@ use self::options::Options;
 use super::build::{address, flat_view};
 use super::call::Call;
 use super::context::Context;
+use super::decline::Decline;
 use super::emit::{Emit, TensorMap};
 use super::operands::bits;
+use super::option::{OptionKind, TileOption};
 use super::predicates::ONE_THREAD;
-use super::variant::{
-    Completion, Decline, Emits, Explanation, OptionKind, Plan, Predicate, TileOption, Variant,
-};
+use super::variant::{Completion, Emits, Explanation, Plan, Predicate, Variant};
 use crate::intrin::{Arch, Op};
 use crate::ir::{BinOp, BufferRegion, DType, Expr, ForKind, ForLoop, Stmt, TileOp, Var};
 use crate::layout::apply::binary;

@@ -1,7 +1,7 @@
 //! The options of tensor copies, read and checked.
 
 use super::super::call::Call;
-use super::super::variant::Decline;
+use super::super::decline::Decline;
 use super::{PROMOTIONS, Sides};
 use crate::intrin::cache_policy;
 use crate::ir::{AttrValue, DType, Expr};
