@@ -577,9 +577,7 @@ impl Crate {
                 rest = after;
             } else if let Some(import) = self.import(&module, name) {
                 let mut path = import.named.path.clone();
-                if path == [name.clone()]
-                    || path.starts_with(&[name.clone()]) && self.child(&module, name).is_none()
-                {
+                if path.first() == Some(name) {
                     // A crate: `use name;`, `use name::x`.
                     return None;
                 }
