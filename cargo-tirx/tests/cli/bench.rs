@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use tirx_build::Environment;
+use tirx_test_tools::skip;
 
 use super::{Folder, Outcome, nvcc};
 
@@ -147,11 +148,10 @@ fn stub_driver(folder: &Folder) -> Option<String> {
 #[cfg(target_os = "linux")]
 fn calls_are_timed_by_events_of_the_device() {
     let (folder, Some(nvcc)) = (folder(), nvcc()) else {
-        println!("skipped: there is no nvcc");
         return;
     };
     let Some(driver) = stub_driver(&folder) else {
-        println!("skipped: there is no C compiler");
+        skip("there is no C compiler");
         return;
     };
     let variables = [("TIRX_NVCC", nvcc.as_str()), ("LD_LIBRARY_PATH", driver.as_str())];
@@ -204,10 +204,11 @@ fn calls_are_timed_by_events_of_the_device() {
 #[test]
 fn a_gpu_is_measured() {
     let gpus = tirx_build::toolchain::gpus(&Environment::process());
-    let (Ok(_), Some(nvcc)) = (gpus, nvcc()) else {
-        println!("skipped: there is no GPU with an nvcc");
+    if gpus.is_err() {
+        skip("there is no GPU");
         return;
-    };
+    }
+    let Some(nvcc) = nvcc() else { return };
     let folder = folder();
     let manifest = MANIFEST.replace("[\"sm_90a\", \"sm_100a\"]", "[\"native\"]");
     fs::write(folder.path("kernels.toml"), manifest).unwrap();

@@ -19,9 +19,6 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use tirx_build::Environment;
-use tirx_build::toolchain::{Discovered, Search, discover};
-
 const KERNELS: &str = r#"from __future__ import annotations
 from tvm.script import tirx as T
 
@@ -636,19 +633,10 @@ fn watching_reports_each_change() {
     child.wait().unwrap();
 }
 
-/// The nvcc of this machine.
+/// The nvcc of the tests.
 fn nvcc() -> Option<String> {
-    let environment = Environment::process();
-    let search = Search {
-        environment: &environment,
-        pin: None,
-        needs: None,
-        prefixes: None,
-    };
-    match discover(&search) {
-        Ok(Discovered::Found(nvcc)) => Some(nvcc.path.to_string_lossy().into_owned()),
-        _ => None,
-    }
+    let nvcc = tirx_test_tools::nvcc::nvcc()?;
+    Some(nvcc.path.to_string_lossy().into_owned())
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{Folder, fails};
+use super::{Folder, fails, nvcc};
 
 const KERNEL: &str = "from tvm.script import tirx as T\n\n@T.prim_func\n\
     def fill(A: T.Buffer((32,), \"float32\")):\n    T.device_entry(); bx = T.cta_id([1]); tx = T.thread_id([32])\n    \
@@ -275,26 +275,6 @@ fn a_new_package_joins_the_workspace_that_it_is_in() {
     assert_eq!(fs::read_to_string(folder.path("Cargo.toml")).unwrap(), covered);
     let own = fs::read_to_string(folder.path("far/away/Cargo.toml")).unwrap();
     assert!(own.contains("[workspace]"), "{own}");
-}
-
-/// An nvcc; without one the part of a test that needs it is skipped.
-fn nvcc() -> Option<String> {
-    use tirx_build::Environment;
-    use tirx_build::toolchain::{Discovered, Search, discover};
-    let environment = Environment::process();
-    let search = Search {
-        environment: &environment,
-        pin: "13.0".parse().ok(),
-        needs: None,
-        prefixes: None,
-    };
-    match discover(&search) {
-        Ok(Discovered::Found(nvcc)) => Some(nvcc.path.to_string_lossy().into_owned()),
-        other => {
-            eprintln!("skipped: no nvcc of CUDA 13.0 ({other:?})");
-            None
-        }
-    }
 }
 
 /// A kernel file imports from the library that its package depends on, as in a build; one that is only a dependency of the

@@ -5,25 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use tirx_build::Environment;
-use tirx_build::toolchain::{Discovered, Search, discover};
+use tirx_test_tools::nvcc;
 
-/// The nvcc that the workspace's tests use.
+/// The nvcc of the tests.
 pub(crate) fn real_nvcc() -> Option<PathBuf> {
-    let environment = Environment::process();
-    let search = Search {
-        environment: &environment,
-        pin: "13.0".parse().ok(),
-        needs: None,
-        prefixes: None,
-    };
-    match discover(&search) {
-        Ok(Discovered::Found(nvcc)) => Some(nvcc.path),
-        other => {
-            eprintln!("skipped: no nvcc of CUDA 13.0 ({other:?})");
-            None
-        }
-    }
+    nvcc::nvcc().map(|nvcc| nvcc.path)
 }
 
 pub(crate) struct Outcome {

@@ -23,11 +23,11 @@ use std::process::Command;
 
 use tirx_build::manifest::Manifest;
 use tirx_tests::pages::{Block, kernel_block, python, read};
-use tirx_tests::root;
+use tirx_tests::{nvcc, root};
 
 use tirx_tests::tools;
 
-use crate::throw_away::{Place, real_nvcc, texts};
+use crate::throw_away::{Place, texts};
 
 /// The package of a page.
 struct Package {
@@ -50,8 +50,8 @@ impl Package {
             // Bundles are made there: an nvcc is on PATH.
             "shipping.md" => {
                 place.unset("TIRX_NVCC");
-                match real_nvcc() {
-                    Some(nvcc) => place.nvcc(&nvcc, None),
+                match nvcc::search() {
+                    Some(nvcc) => place.nvcc(&nvcc.path, None),
                     None => place.fake_nvcc(),
                 };
             }

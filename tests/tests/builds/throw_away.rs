@@ -5,28 +5,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use tirx_build::Environment;
-use tirx_build::toolchain::{Discovered, Search, discover};
+use tirx_tests::nvcc;
 
 pub(crate) const BUILD: &str =
     "fn main() -> tirx_build::Result<()> {\n    tirx_build::compile_kernels(\"kernels.toml\")\n}\n";
 
-/// The nvcc that the workspace's tests use; `None` on a machine without one, where these tests say so and pass.
+/// The nvcc of the tests.
 pub(crate) fn real_nvcc() -> Option<PathBuf> {
-    let environment = Environment::process();
-    let search = Search {
-        environment: &environment,
-        pin: None,
-        needs: None,
-        prefixes: None,
-    };
-    match discover(&search) {
-        Ok(Discovered::Found(nvcc)) => Some(nvcc.path),
-        other => {
-            eprintln!("skipped: no nvcc ({other:?})");
-            None
-        }
-    }
+    nvcc::nvcc().map(|nvcc| nvcc.path)
 }
 
 /// A folder of packages and an nvcc, with variables of its own. Everything is compiled into the workspace's target
