@@ -16,7 +16,7 @@ pub(crate) struct Bundle {
     /// The bundle to write or check; defaults to the manifest's `bundle`, or `kernels.bundle` next to the manifest.
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
-    /// The manifest; defaults to the kernels.toml of this folder or of the next one above.
+    /// The manifest; defaults to the kernels.toml of this folder or of the nearest folder above.
     #[arg(long, value_name = "PATH")]
     manifest: Option<PathBuf>,
     #[command(flatten)]

@@ -17,7 +17,7 @@ pub(crate) struct Check {
     file: Option<PathBuf>,
     #[command(flatten)]
     options: input::Options,
-    /// The manifest to check; defaults to the kernels.toml of this folder or of the next one above.
+    /// The manifest to check; defaults to the kernels.toml of this folder or of the nearest folder above.
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     manifest: Option<PathBuf>,
     #[command(flatten)]

@@ -35,11 +35,11 @@ commands! {
     Lower(texts::Lower) => texts::lower,
     /// Prints the generated CUDA C++.
     Cuda(Input) => texts::cuda,
-    /// Shows how each tile primitive at FILE:LINE is lowered, and why the other variants do not apply.
+    /// Shows how each tile primitive at FILE:LINE is lowered, and the reasons why other variants do not apply.
     Explain(Input) => explain::run,
     /// Explains a name of the language: signature, meaning, GPUs, an example.
     Docs(docs::Docs) => docs::run,
-    /// Shows which element a layout puts where, as a table and a picture.
+    /// Shows the location of each element of a layout, as a table and a picture.
     Layout(layout::Show) => layout::run,
     /// Prints the host function: the checks and launches of a launcher, as IR.
     Host(Input) => texts::host,
@@ -49,7 +49,7 @@ commands! {
     Test(test::Test) => test::run,
     /// Rewrites kernel files of TVM 0.26 into the language of 0.27; the IR stays the same.
     Fix(fix::Fix) => fix::run,
-    /// Shows each kernel's registers, spills, memory, code size and occupancy, and what changed.
+    /// Shows each kernel's registers, spills, memory, code size and occupancy, and their changes.
     Stats(stats::Stats) => stats::run,
     /// Shows a kernel's machine code, PTX or CUDA text next to its source lines, with the hot loop.
     Asm(asm::Asm) => asm::run,
@@ -66,7 +66,7 @@ commands! {
     /// Shows, installs and removes versions of nvcc.
     #[command(subcommand)]
     Toolchain(toolchain::Toolchain) => toolchain::run,
-    /// Reports which tools a build on this machine finds, and what is missing.
+    /// Reports the tools that a build on this machine finds, and the missing tools.
     Doctor(doctor::Doctor) => doctor::run,
     /// Writes or checks a bundle of compiled kernels, for builds without nvcc.
     Bundle(bundle::Bundle) => bundle::run,

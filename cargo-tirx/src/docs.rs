@@ -7,8 +7,8 @@ use crate::output::{Output, out};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Docs {
-    /// A name of `T` or `Tx`, a class of the library, or a method: `T.cuda.cta_sync`, `Pipeline`, `Buffer.ptr_to`; its last part is enough.
-    /// Without a name all are listed.
+    /// A name of `T` or `Tx`, a class of the library, or a method: `T.cuda.cta_sync`, `Pipeline`, `Buffer.ptr_to`; its
+    /// last part is enough. Without a name, it lists all names.
     name: Option<String>,
     /// Prints the entries as JSON.
     #[arg(long)]

@@ -165,7 +165,7 @@ fn bundle(path: &Path, manifest: Option<&Manifest>, report: &mut Report) -> bool
         report.line(
             "bundle",
             format!(
-                "`{}`, with kernels of the build script: `cargo tirx bundle --locked` says whether it is up to date",
+                "`{}`, with kernels of the build script: `cargo tirx bundle --locked` checks whether it is up to date",
                 place.display()
             ),
         );
@@ -234,7 +234,7 @@ fn nvcc(environment: &Environment, manifest: Option<&Manifest>, bundled: bool, r
         let option = pin.map_or(String::new(), |pin| format!(" --cuda {pin}"));
         report.missing.push(format!(
             "no nvcc that a build here can use: kernels run on the simulator only\n  = help: run `cargo tirx toolchain \
-             install{option}`, set TIRX_NVCC to the nvcc to use, or bring a bundle (`cargo tirx bundle` where there is an nvcc)"
+             install{option}`, set TIRX_NVCC to the nvcc to use, or bring a bundle (`cargo tirx bundle` on a machine with nvcc)"
         ));
     }
 }

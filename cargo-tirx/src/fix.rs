@@ -322,7 +322,8 @@ fn left(shown: &str, fixed: &Fixed) -> Vec<Message> {
         fixed.left.len(),
         fixed.left.len() + fixed.replaced.len()
     );
-    let help = "--stdout prints the text with the others rewritten; a file is written for one release";
+    let help =
+        "--stdout prints the text with the other calls rewritten; fix writes no file that mixes two releases";
     messages.push(message(&text).child(Level::Help, help));
     messages
 }

@@ -42,7 +42,7 @@ pub(crate) struct Options {
     /// Sets a compile-time parameter to a Python literal or a word; `None` omits a T.Optional parameter.
     #[arg(short = 'D', value_name = "NAME=VALUE")]
     pub(crate) define: Vec<String>,
-    /// The GPU architecture; without it sm_90a, or the first one that has what the kernel uses.
+    /// The GPU architecture; without it sm_90a, or the first GPU that has the kernel's instructions.
     #[arg(long, value_name = "ARCH")]
     pub(crate) arch: Option<String>,
     /// Turns vectorized loops into serial ones.

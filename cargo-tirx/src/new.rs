@@ -12,8 +12,8 @@ use crate::output::{Output, say};
 pub(crate) struct New {
     /// The folder to create; its last part becomes the crate's name.
     path: PathBuf,
-    /// The tirx checkout to depend on. An installed command depends on published versions without it, one that runs from its checkout
-    /// on that checkout.
+    /// The tirx checkout to depend on. Without it, an installed command depends on published versions, and a command
+    /// that runs from its checkout depends on that checkout.
     #[arg(long, value_name = "PATH")]
     tirx: Option<PathBuf>,
 }
@@ -105,8 +105,10 @@ pub(crate) fn run(command: &New, _: &Output) -> Result<()> {
         workspace.join(folder)?;
     }
     say(&format!(
-        "created `{name}`: `cd {}` and `cargo run`; the kernel is kernels/vector.py\n",
-        folder.display()
+        "created `{name}`: `cd {}` and `cargo run`; the kernel is kernels/vector.py\n\
+         guide, reference and playground: {}\n",
+        folder.display(),
+        env!("CARGO_PKG_REPOSITORY")
     ));
     Ok(())
 }

@@ -47,7 +47,7 @@ impl Package {
     }
 }
 
-/// The manifest that a command is for: the one that is given, or the kernels.toml of this folder or of the next one above that has one.
+/// The manifest that a command is for: the one that is given, or the kernels.toml of this folder or of the nearest folder above that has one.
 pub(crate) fn manifest(given: Option<&Path>) -> Result<PathBuf> {
     if let Some(given) = given {
         return Ok(given.to_path_buf());

@@ -170,7 +170,7 @@ fn on_simulator(command: &Sanitize, arguments: &[String]) -> Result<()> {
             let _ = std::io::stderr().write_all(&said);
             let program = command.program.as_ref();
             let built = match (seed, program) {
-                (0, None) => "what is above says whether it is the build or the program that fails; ",
+                (0, None) => "the output above shows whether the build or the program fails; ",
                 _ => "",
             };
             return Err(user(format_args!(

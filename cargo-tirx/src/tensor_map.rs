@@ -18,7 +18,7 @@ use crate::npy::{self, Array};
 pub(crate) const HELP: &str = "A tensor map that the kernel takes: of the tensor in a file, of a tensor parameter (its name), \
     or of a new one (`float16[64x128]`). `box` is the part that one copy moves, outermost dimension first; `swizzle`, `l2` and \
     `interleave` are in bytes, `fill` is `zeros` or `nan`; `dtype`, `shape`, `strides` (bytes, without the innermost), \
-    `offset` (bytes) and `steps` are for a map that sees the tensor otherwise";
+    `offset` (bytes) and `steps` are for a map with another view of the tensor";
 
 /// Data types of tensor maps that are no dtype of the language.
 const OTHER_TYPES: [(&str, u32, DType); 4] = [

@@ -38,12 +38,12 @@ pub(crate) struct Test {
         conflicts_with = "schedules"
     )]
     all_schedules: Option<u64>,
-    /// The manifest whose files are tested; defaults to the kernels.toml of this folder or of the next one above.
+    /// The manifest whose files are tested; defaults to the kernels.toml of this folder or of the nearest folder above.
     #[arg(long, value_name = "FILE", conflicts_with = "files")]
     manifest: Option<PathBuf>,
     #[command(flatten)]
     packages: Selection,
-    /// The GPU architecture that kernels are lowered for; without it sm_90a, or the first one that has what the kernel uses.
+    /// The GPU architecture that kernels are lowered for; without it sm_90a, or the first GPU that has the kernel's instructions.
     #[arg(long, value_name = "ARCH")]
     arch: Option<String>,
     /// Fails if the compiler warns of a kernel that is tested.

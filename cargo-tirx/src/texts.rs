@@ -18,10 +18,10 @@ use crate::output::{self, Output, out};
 pub(crate) struct Lower {
     #[command(flatten)]
     input: Input,
-    /// The last pass to run; `parse` prints the kernel as written. Without it, a kernel that cannot be built is an error behind its IR.
+    /// The last pass to run; `parse` prints the kernel as written. Without it, a kernel that cannot be built prints its IR, then the error.
     #[arg(long, value_name = "PASS")]
     stop_after: Option<String>,
-    /// A table of the time that each pass took, on stderr.
+    /// Prints a table of the time of each pass to stderr.
     #[arg(long)]
     timing: bool,
 }

@@ -25,7 +25,7 @@ pub(crate) enum Toolchain {
         #[arg(value_name = "RELEASE")]
         cuda: String,
     },
-    /// Prints which nvcc a build here would use, and why.
+    /// Prints the nvcc that a build here would use, with the reason.
     Show,
     /// Prints the path of the nvcc that a build here would use.
     Path,

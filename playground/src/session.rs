@@ -1,5 +1,6 @@
 //! What is asked about a kernel file, and the answers.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,20 @@ pub struct Source {
     pub files: BTreeMap<String, String>,
     /// The kernel that texts are of; the first without one.
     pub kernel: String,
+}
+
+impl Source {
+    /// Whether another question is about the same text for the same GPU, whichever kernel it selects.
+    fn is_read_as(&self, other: &Source) -> bool {
+        (&self.name, &self.text, &self.arch, &self.release, &self.files)
+            == (
+                &other.name,
+                &other.text,
+                &other.arch,
+                &other.release,
+                &other.files,
+            )
+    }
 }
 
 impl Imports for Source {
@@ -140,6 +155,8 @@ pub struct LayoutPicture {
 #[derive(Debug, Default)]
 pub struct Session {
     document: Document,
+    /// The source that was checked last, and the values that its `# sim:` lines give: the other questions are about it too.
+    checked: Option<(Source, Vec<Wanted>)>,
 }
 
 /// A picture shows so many elements at most.
@@ -180,6 +197,7 @@ impl Session {
         self.document.text.clone_from(&source.text);
         let wanted = wanted(source);
         let analysis = editor::analyze(&source.name, &source.text, source, &wanted, Some(&source.arch));
+        self.checked = Some((source.clone(), wanted));
         self.document.analyzed(analysis);
         let everywhere = lsp::Range::new(lsp::Position::new(0, 0), lsp::Position::new(u32::MAX, 0));
         let entries = self.document.analysis.entries.iter();
@@ -277,7 +295,11 @@ impl Session {
 
     /// An answer about the selected kernel.
     fn of_kernel<T>(&self, source: &Source, ask: impl FnOnce(IRModule, &str) -> Result<T>) -> Answer<T> {
-        let wanted = wanted(source);
+        let known = self.checked.as_ref().filter(|(of, _)| of.is_read_as(source));
+        let wanted = known.map_or_else(
+            || Cow::Owned(wanted(source)),
+            |(_, wanted)| Cow::Borrowed(&wanted[..]),
+        );
         let found = Loaded::new(&source.name, &source.text, source).and_then(|loaded| {
             let entries = loaded.file().entries();
             let named = entries.iter().find(|entry| entry.name == source.kernel);

@@ -89,7 +89,7 @@ fn main() {
     }
     row("total", &totals);
     println!("\nMicroseconds per statement.\n");
-    println!("| what there is much of | size | each | size | each |\n|---|---|---|---|---|");
+    println!("| many | size | each | size | each |\n|---|---|---|---|---|");
     for shape in SHAPES {
         let [small, large] = shape.sizes.map(|size| {
             let column = least(&(shape.text)(size), size);

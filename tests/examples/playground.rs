@@ -1,7 +1,7 @@
 //! `playground FILE`: the runs of all filetests with `# sim:` lines, natively, for the playground's tests: lines of JSON for each
 //! filetest, with the question and the answer. `playground/web/test/same.mjs` asks the WebAssembly module the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use rayon::prelude::*;
@@ -18,13 +18,16 @@ fn line(path: &std::path::Path) -> Result<Option<String>, String> {
     if !case.text.contains("# sim:") {
         return Ok(None);
     }
-    let on = |arch: &str, kernel: Option<&str>| -> Result<(String, Report), String> {
+    let source = Source {
+        name: format!("{}.py", case.name()),
+        text: with_defines(&case.text),
+        files: beside(path)?,
+        ..Source::default()
+    };
+    let on = |arch: &str, kernel: Option<&str>| -> (String, Report) {
         let source = Source {
-            name: format!("{}.py", case.name()),
-            text: with_defines(&case.text),
             arch: arch.to_string(),
-            files: beside(path)?,
-            ..Source::default()
+            ..source.clone()
         };
         let runs = Runs {
             elements: 8,
@@ -33,17 +36,29 @@ fn line(path: &std::path::Path) -> Result<Option<String>, String> {
         };
         let report = Session::new().simulate(&source, &runs);
         let line = json!({ "source": source, "runs": runs, "report": report });
-        Ok((format!("{line}\n"), report))
+        (format!("{line}\n"), report)
     };
-    let (mut lines, report) = on(&case.arch, None)?;
-    // Kernels that need another GPU are run as the first that has what they use.
-    for run in report.runs.iter().filter(|run| !run.errors.is_empty()) {
-        for arch in ARCHITECTURES {
-            let (line, other) = on(arch, Some(&run.kernel))?;
-            if other.runs.iter().all(|run| run.errors.is_empty()) {
-                lines.push_str(&line);
-                break;
-            }
+    let (mut lines, report) = on(&case.arch, None);
+    // Kernels that need another GPU run as one that has their instructions: first as that of the kernel before, which most of a file share.
+    let refused = report.runs.iter().filter(|run| !run.errors.is_empty());
+    let refused: BTreeSet<&str> = refused.map(|run| run.kernel.as_str()).collect();
+    let mut architectures: Vec<&str> = ARCHITECTURES
+        .iter()
+        .copied()
+        .filter(|arch| *arch != case.arch)
+        .collect();
+    for kernel in refused {
+        let found = architectures.iter().enumerate().find_map(|(at, arch)| {
+            let (line, other) = on(arch, Some(kernel));
+            other
+                .runs
+                .iter()
+                .all(|run| run.errors.is_empty())
+                .then_some((at, line))
+        });
+        if let Some((at, line)) = found {
+            lines.push_str(&line);
+            architectures[..=at].rotate_right(1);
         }
     }
     Ok(Some(lines))

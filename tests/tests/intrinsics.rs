@@ -526,7 +526,7 @@ def k(A: T.Buffer((64,), \"uint32\")):
     let compile = |text: &str| tirx_tests::cuda_text("k.py", text, "k", &Default::default(), "sm_100a");
     let message = compile(text).expect_err("two groups");
     for part in [
-        "`T.ptx.tcgen05.dealloc` has cta_group=1, others of this kernel cta_group=2",
+        "`T.ptx.tcgen05.dealloc` has cta_group=1, and other calls of this kernel have cta_group=2",
         "k.py:7:5",
         "`T.ptx.tcgen05.alloc` has cta_group=2",
         "k.py:6:5",

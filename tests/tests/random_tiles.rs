@@ -546,7 +546,7 @@ fn table() -> String {
         }
     }
     let mut table = String::from(
-        "| operations | variant | priority | GPUs | conditions | options | what it does | what the caller waits for |\n\
+        "| operations | variant | priority | GPUs | conditions | options | effect | wait of the caller |\n\
          |---|---|---|---|---|---|---|---|\n",
     );
     for (variant, ops) in rows {

@@ -560,7 +560,7 @@ pub fn compile_each(
                 continue;
             }
             Err(error) => {
-                return Err(error.note(format_args!("compiled for {arch}, which gets code of its own")));
+                return Err(error.note(format_args!("compiled for {arch}, which gets separate code")));
             }
         };
         match shared.iter_mut().find(|other| other.compiled.is_same(&compiled)) {

@@ -291,7 +291,7 @@ fn no_ptx_of(ptx: &Architecture, mut message: Message) -> Message {
     message.level = Level::Warning;
     message.children.retain(|child| child.level != Level::Help);
     message.text = format!("this kernel has no PTX of {}: {}", ptx.compute(), message.text);
-    let help = "GPUs that `targets` does not name cannot run it; `ptx = \"none\"` at the kernel says so without this warning";
+    let help = "GPUs that `targets` does not name cannot run it; `ptx = \"none\"` at the kernel turns this warning off";
     message.child(Level::Help, help)
 }
 

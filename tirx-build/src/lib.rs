@@ -23,16 +23,16 @@
 //!
 //! [toolchain]
 //! cuda = "13.0"                        # the release that nvcc must be of
-//! auto-install = true                  # fetch it through pip where it is missing
+//! auto-install = true                  # fetch it through pip if it is missing
 //!
 //! [[kernel]]
 //! name   = "add"
 //! source = "kernels/vector.py"         # or: script = """ … """
-//! entry  = "add"                       # optional where it is the kernel's name, or the file's only kernel
+//! entry  = "add"                       # optional if it is the kernel's name, or the file's only kernel
 //! specialize = [{ N = 256 }, { N = 1024 }]
 //! ```
 //!
-//! Every key is described in `docs/reference/kernels-toml.md`.
+//! `docs/reference/kernels-toml.md` describes every key.
 //!
 //! A `T.Optional` parameter of a `@T.jit` is left out of a specialization, and of its launcher, by the value `"None"`:
 //! `specialize = [{ N = 256 }, { N = 256, Bias = "None" }]`.
@@ -54,42 +54,42 @@
 //!
 //! # nvcc
 //!
-//! The first of these that exists is used:
+//! A build uses the first of these that exists:
 //!
 //! 1. `TIRX_NVCC` (a path; `none` builds without nvcc), then `NVCC`;
 //! 2. `bin/nvcc` below `CUDA_HOME`, then `CUDA_PATH`;
 //! 3. `nvcc` on `PATH`;
-//! 4. pip's `nvidia/cu*/bin/nvcc` of the active virtual environment, of `python3`, of what
+//! 4. pip's `nvidia/cu*/bin/nvcc` of the active virtual environment, of `python3`, of the toolchain that
 //!    `cargo tirx toolchain install` fetched;
 //! 5. `/usr/local/cuda`, `/usr/local/cuda-*`, `/opt/cuda`.
 //!
-//! A release that the manifest does not pin, or that is too old for a target, is passed over (for the variables of 1
-//! it is an error). Where nothing is left and `auto-install` is set, the pinned release is fetched through pip into a
-//! per-user cache, with packages whose hashes are known here; under `TIRX_OFFLINE=1` that is an error instead. Where it
-//! fails, the build succeeds with IR images, which the simulator runs, and says so in
-//! one warning; a kernel with `require = true` makes it an error.
+//! A build skips a release that the manifest does not pin, or that is too old for a target (for the variables of 1 this
+//! is an error). If no nvcc is left and `auto-install` is set, the build fetches the pinned release through pip into a
+//! per-user cache and checks the hashes of its packages; under `TIRX_OFFLINE=1` a fetch is an error. If the fetch
+//! fails, the build succeeds with IR images, which the simulator runs, and gives
+//! one warning; for a kernel with `require = true` it is an error.
 //!
-//! `TIRX_NVCC_TIMEOUT=<seconds>` limits a run of nvcc, `TIRX_NVCC_WRAPPER=<program>` has it started by another program
-//! (`sccache`, say). Cargo runs the build script again when the nvcc that was used changes or goes, when a toolkit appears
-//! where `CUDA_HOME` or `CUDA_PATH` points, and, where none was found, when `PATH` or a folder on it changes.
+//! `TIRX_NVCC_TIMEOUT=<seconds>` limits a run of nvcc. `TIRX_NVCC_WRAPPER=<program>` starts nvcc through another program,
+//! for example `sccache`. Cargo runs the build script again when the nvcc in use changes or disappears, and when a toolkit appears
+//! at `CUDA_HOME` or `CUDA_PATH`. If no nvcc was found, it also does so when `PATH` or a folder on it changes.
 //!
-//! # What is compiled again
+//! # Repeated builds
 //!
-//! nvcc runs once per kernel and target, and only for what no store holds. The key of a result is the CUDA text, nvcc's
+//! nvcc runs once per kernel and target, unless a store has the result. The key of a result is the CUDA text, nvcc's
 //! release and build, the arguments, the target and the variables that nvcc reads (`NVCC_APPEND_FLAGS`, …), so a
 //! comment, another profile, or a target that is removed and added again compile nothing. One store is in Cargo's
-//! target directory, one is shared by all packages of the user: `TIRX_STORE=<dir>` puts it elsewhere, `TIRX_STORE=none`
+//! target directory, and all packages of the user share another: `TIRX_STORE=<dir>` names its folder, `TIRX_STORE=none`
 //! turns it off, `TIRX_STORE_LIMIT=<MiB>` bounds it (2 GiB otherwise), and `cargo tirx cache` shows and prunes it.
-//! Nothing that nvcc wrote is believed unseen: what is no whole fat binary is an error, and an entry that was damaged
-//! is made anew.
+//! The build validates nvcc's output: an incomplete fat binary is an error, and a damaged entry of a store is compiled
+//! again.
 //!
-//! Builds into one `OUT_DIR` exclude each other; a build script that outlived its Cargo writes nothing once another
+//! Builds into one `OUT_DIR` exclude each other. If a build script outlives its Cargo, it writes nothing after another
 //! build has begun.
 //!
-//! # What is written
+//! # Output
 //!
-//! Into `OUT_DIR`: `tirx_kernels.rs`, and per kernel (`tirx/add-n256.*`) the CUDA text, the IR image and the fat
-//! binary. The texts and the image depend on nothing but the inputs: no path, no time. `TIRX_DUMP=dir` writes the IR
+//! A build writes `tirx_kernels.rs` into `OUT_DIR`, and for each kernel (`tirx/add-n256.*`) the CUDA text, the IR image and
+//! the fat binary. The texts and the image depend only on the inputs: they contain no path and no time. `TIRX_DUMP=dir` writes the IR
 //! after every pass, too.
 
 // On docs.rs, what a feature adds says so.

@@ -279,7 +279,7 @@ mod tests {
         long.push(0);
         assert_eq!(
             reason(&seal::seal(seal::BUNDLE, &long)),
-            "is longer than what it holds"
+            "is longer than its content"
         );
     }
 }

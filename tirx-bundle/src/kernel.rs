@@ -243,7 +243,7 @@ pub(crate) mod tests {
             c[at..at + 4].fill(0xff);
         });
         assert_eq!(counted, "is cut off, or a count in it is wrong");
-        assert_eq!(refused(&good, |c| c.push(0)), "is longer than what it holds");
+        assert_eq!(refused(&good, |c| c.push(0)), "is longer than its content");
         assert_eq!(
             refused(&good, |c| c.truncate(20)),
             "is cut off, or a length in it is wrong"

@@ -1,4 +1,4 @@
-//! Bundles: compiled kernels as files that are committed, shipped, and read where there is no nvcc.
+//! Bundles: compiled kernels as files that are committed, shipped, and read by builds without nvcc.
 //!
 //! A bundle is a folder, or one file with the same contents:
 //!

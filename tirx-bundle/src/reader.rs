@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn end(&self) -> Result<(), Problem> {
         match self.rest.is_empty() {
             true => Ok(()),
-            false => Err(Problem::new("is longer than what it holds")),
+            false => Err(Problem::new("is longer than its content")),
         }
     }
 }

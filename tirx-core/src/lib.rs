@@ -3,16 +3,16 @@
 //! The compiler is pure: it reads no files, starts no processes, looks at no clock and needs no GPU.
 //! Callers hand it text ([`source::SourceMap`]) and get text or IR back.
 //!
-//! This crate is the entrance: it re-exports the crates beside it, each of which sees only those below it, and judges what they make together.
+//! This crate re-exports the crates beside it, and judges whether a kernel can be built. Each of these crates sees only the crates below it.
 //!
 //! | module | crate | role |
 //! |---|---|---|
 //! | [`source`], [`diagnostic`] | `tirx-source` | texts, spans, errors that point at them |
-//! | [`ir`] | `tirx-ir` | what a program *is*: types, expressions, statements, functions, modules |
-//! | [`ir::abi`] | `tirx-ir` | what host code and device code agree on: targets, fields, launch parameters, checks |
+//! | [`ir`] | `tirx-ir` | the definition of a program: types, expressions, statements, functions, modules |
+//! | [`ir::abi`] | `tirx-ir` | conventions between host code and device code: targets, fields, launch parameters, checks |
 //! | [`intrin`] | `tirx-ir` | the table of intrinsics: one row each, read by every other part |
-//! | [`arith`] | `tirx-arith` | what is provably true of integer expressions |
-//! | [`layout`] | `tirx-layout`, types in `tirx-ir` | where elements lie: axes, and operations on layouts |
+//! | [`arith`] | `tirx-arith` | analysis and proofs of integer expressions |
+//! | [`layout`] | `tirx-layout`, types in `tirx-ir` | the locations of elements: axes, and operations on layouts |
 //! | [`transform`] | `tirx-lower` | the lowering pipeline, one pass per file |
 //! | [`codegen`] | `tirx-codegen` | final IR to CUDA C++ and launcher code |
 //! | [`judge`] | this one | whether a lowered kernel can be built for a GPU |

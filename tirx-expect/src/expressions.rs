@@ -225,7 +225,7 @@ fn names_of(line: &str) -> Option<String> {
     let (_, kind) = line.split_once('=')?.0.split_once(':')?;
     let coordinates = &COORDINATES[..extents(kind.trim()).ok()?.len()];
     Some(format!(
-        "the expression of an element can use {} (where it is), the arguments, and names of the file",
+        "the expression of an element can use {} (its coordinates), the arguments, and names of the file",
         coordinates.join(", ")
     ))
 }
@@ -477,7 +477,7 @@ mod tests {
         assert_eq!(
             read("k.py", text).unwrap_err(),
             "error: index 2 is out of range for length 2\n --> k.py:3:1\n  |\n3 | #   B: int32[2] = 0 -> A[i + 1]\n\
-             \x20 = help: the expression of an element can use i (where it is), the arguments, and names of the file\n"
+             \x20 = help: the expression of an element can use i (its coordinates), the arguments, and names of the file\n"
         );
         for (wrong, line) in [("= 4", "= (4"), ("= i", "= q"), ("= 0 ->", "= 1 / 0 ->")] {
             let text = text.replace("[i + 1]", "[i]").replacen(wrong, line, 1);

@@ -67,7 +67,7 @@ pub(crate) fn is_recorded(stream: &Stream) -> Result<bool> {
     match recorded == stream.2 {
         true => Ok(recorded != CaptureId(0)),
         false if stream.2 == CaptureId(0) => Err(Error::Capture {
-            message: "a capture records what is queued on its own stream, which the closure is given, and this is another one"
+            message: "a capture records only work on its own stream, which the closure receives; this is another stream"
                 .to_string(),
         }),
         false => Err(foreign_stream()),

@@ -1,4 +1,4 @@
-//! What a program that embeds TIRx kernels links: devices, streams, tensors and launches.
+//! The runtime of programs with TIRx kernels: devices, streams, tensors and launches.
 //!
 //! The typed functions that `tirx-build` generates take these types:
 //!
@@ -13,13 +13,13 @@
 //! assert_eq!(b.to_vec()?[0], 2.0);
 //! ```
 //!
-//! Nothing CUDA is needed to build; at run time the NVIDIA driver is opened where there is one. With the feature
+//! A build needs no part of CUDA. At run time the crate opens the NVIDIA driver if there is a driver. With the feature
 //! `simulator` (default) every kernel also runs on the CPU. With the feature `half` (default) [`f16`](struct@f16) and
-//! [`bf16`](struct@bf16) are those of the crate of that name, as candle, burn and cudarc use them; without it types of this
-//! crate, and a shorter clean build.
+//! [`bf16`](struct@bf16) are the types of the crate `half`, which candle, burn and cudarc use. Without it they are types of this
+//! crate, and a clean build is shorter.
 //!
-//! Layers, from safe to raw: the generated functions; [`Kernel::launch`] with pointers and a launch configuration;
-//! [`KernelImage`] with the bytes.
+//! The crate has three layers, from safe to raw: the generated functions; [`Kernel::launch`] with pointers and a launch
+//! configuration; [`KernelImage`] with the bytes.
 
 // On docs.rs, what a feature adds says so.
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -436,7 +436,7 @@ fn no_memory(bytes: usize) -> Error {
     Error::Driver {
         attempt: format!("allocating {bytes} bytes"),
         name: "CUDA_ERROR_OUT_OF_MEMORY".to_string(),
-        message: "the simulator uses the memory of this machine, which has not that much".to_string(),
+        message: "the simulator uses the memory of this machine, which is not large enough".to_string(),
     }
 }
 

@@ -564,8 +564,8 @@ mod tests {
         for error in made.map(Result::unwrap_err) {
             assert_eq!(
                 error.to_string(),
-                "allocating 1152921504606846976 bytes: the simulator uses the memory of this machine, which has not that \
-                 much (CUDA_ERROR_OUT_OF_MEMORY)"
+                "allocating 1152921504606846976 bytes: the simulator uses the memory of this machine, which is not \
+                 large enough (CUDA_ERROR_OUT_OF_MEMORY)"
             );
             assert_eq!(error.cuda_name(), Some("CUDA_ERROR_OUT_OF_MEMORY"));
         }

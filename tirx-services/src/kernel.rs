@@ -8,6 +8,7 @@ use tirx_core::ir::{IRModule, PrimFunc};
 use tirx_core::judge::checked;
 use tirx_core::script::{Built, ConstValue, Imports, KernelFile};
 use tirx_core::source::SourceMap;
+use tirx_core::transform::lower_tirx::Decision;
 use tirx_core::transform::{Lowering, Step, Target, lower};
 
 /// A kernel file whose definitions can be built.
@@ -90,12 +91,24 @@ pub struct Lowered {
 /// # Errors
 /// Errors of the kernel.
 pub fn lowered(module: IRModule, arch: &str, on_pass: &mut (dyn FnMut(&Step<'_>) + Send)) -> Result<Lowered> {
+    lowered_with(module, arch, on_pass, &mut Vec::new())
+}
+
+/// [`lowered`], with the decisions about the tile primitives, also if it fails.
+fn lowered_with(
+    module: IRModule,
+    arch: &str,
+    on_pass: &mut (dyn FnMut(&Step<'_>) + Send),
+    decisions: &mut Vec<Decision>,
+) -> Result<Lowered> {
     let sources = module.sources.clone();
     let mut lowering = Lowering {
         observer: Some(on_pass),
         ..Lowering::new(Target::cuda(arch))
     };
-    let module = lower(module, &mut lowering).map_err(|errors| errors.messages(&sources))?;
+    let result = lower(module, &mut lowering);
+    *decisions = std::mem::take(&mut lowering.decisions);
+    let module = result.map_err(|errors| errors.messages(&sources))?;
     let warnings = lowering
         .warnings
         .iter()
@@ -134,9 +147,17 @@ pub struct Judged {
 /// # Errors
 /// Errors of the kernel.
 pub fn judge(module: IRModule, named: Option<&str>) -> Result<Judged> {
+    judge_with(module, named, &mut Vec::new())
+}
+
+/// [`judge`], with the decisions about the tile primitives for the GPU that it ends with, also if it fails.
+///
+/// # Errors
+/// Errors of the kernel.
+pub fn judge_with(module: IRModule, named: Option<&str>, decisions: &mut Vec<Decision>) -> Result<Judged> {
     tirx_core::judge::on_first(module, named, |module, arch| {
         let authored = authored(&module)?.clone();
-        let Lowered { module, warnings } = lowered(module, arch, &mut |_| {})?;
+        let Lowered { module, warnings } = lowered_with(module, arch, &mut |_| {}, decisions)?;
         let checked = checked(&authored, &module).map_err(|errors| messages(&errors, &module))?;
         Ok(Judged {
             untyped: untyped(checked.untyped.as_ref(), &module.sources),

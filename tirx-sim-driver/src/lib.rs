@@ -392,7 +392,7 @@ pub unsafe extern "C" fn cuMemAlloc_v2(address: *mut u64, bytes: usize) -> c_int
         let Some(allocation) = DEVICE.memory.try_alloc(bytes.max(1)) else {
             return fail(
                 status::OUT_OF_MEMORY,
-                format!("the simulator uses the memory of this machine, which has not {bytes} bytes"),
+                format!("the simulator uses the memory of this machine, which does not have {bytes} bytes"),
             );
         };
         // SAFETY: the caller's promise.

@@ -133,7 +133,7 @@ fn device(command: &Bench) -> Result<Device> {
     }
     Device::cuda(command.device).map_err(|error| {
         user(format_args!(
-            "{error}: only a GPU says how fast a kernel is\n  = help: `--simulator` runs it on the simulator; \
+            "{error}: only a GPU shows the speed of a kernel\n  = help: `--simulator` runs it on the simulator; \
              `cargo tirx sim --counters` counts instructions, memory transactions and conflicts"
         ))
     })

@@ -127,7 +127,7 @@ pub(super) fn as_table(all: &[Measured]) -> String {
         text += "operations are not known: give them with --operations, for example \"2*M*N*K\"\n";
     }
     if all.iter().any(|m| m.gpu.is_none()) {
-        text += "the simulator's time says nothing of a GPU's\n";
+        text += "the simulator's time does not predict the time on a GPU\n";
     }
     text
 }

@@ -92,9 +92,9 @@ pub(crate) struct Simulate {
 /// What --continue-after may name.
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
 enum Kind {
-    /// Reads of shared, local or tensor memory that nobody has written; they give zeros.
+    /// Reads of shared, local or tensor memory that no thread has written; they give zeros.
     UnwrittenReads,
-    /// Tensor memory that is freed while others use it; they use it until it is allocated again.
+    /// Tensor memory that is freed while other threads use it; they use it until it is allocated again.
     FreedColumns,
     /// A warp that arrives twice in one phase of a named barrier.
     DoubleArrivals,
@@ -102,7 +102,7 @@ enum Kind {
     UnfinishedReads,
     /// A warp that ends without having waited for its loads of tensor memory (tcgen05.wait::ld).
     UnwaitedLoads,
-    /// Shared memory and mbarriers that asynchronous operations use without a proxy fence behind what threads wrote.
+    /// Shared memory and mbarriers that asynchronous operations use without a proxy fence after the threads' writes.
     MissingFences,
 }
 

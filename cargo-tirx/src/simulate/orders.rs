@@ -62,7 +62,7 @@ pub(super) fn every_order(
     };
     let repeated = match explored.redundant {
         0 => String::new(),
-        runs => format!(" ({runs} further runs were left, for they repeat others)"),
+        runs => format!(" ({runs} further runs were left out because they repeat earlier runs)"),
     };
     let what = format!(
         "{orders} of at most {} synchronizing operations{repeated}",
@@ -74,10 +74,10 @@ pub(super) fn every_order(
     };
     say(&match explored.cut {
         None => format!(
-            "every order was run that can make a difference, for these arguments: {what}; none has a race, a deadlock or another \
-             fault, and {results}\n"
+            "ran every order that can make a difference for these arguments: {what}; no order has a race, a deadlock or \
+             another fault, and {results}\n"
         ),
-        Some(why) => format!("not every order was run: {why}; {what} were, none fails, and {results}\n"),
+        Some(why) => format!("did not run every order: {why}; ran {what}, no order fails, and {results}\n"),
     });
     Ok(())
 }

@@ -150,7 +150,7 @@ fn a_file_with_a_call_that_stays_is_not_written() {
         &outcome,
         1,
         &[
-            "old.py:20: T.ptx.ld: it is computed only where the condition before it asks for it: write an `if` statement",
+            "old.py:20: T.ptx.ld: it is computed only under the condition before it: write an `if` statement",
             "1 of 6 calls cannot be rewritten",
         ],
     );

@@ -54,9 +54,7 @@ fn without_a_gpu_a_program_runs_by_several_schedules() {
     let variables = [("CARGO", cargo.as_str()), ("PATH", "/usr/bin:/bin")];
     let outcome = folder.run_with(&["sanitize", "--simulator"], &variables);
     assert!(
-        outcome
-            .err
-            .contains("whether it is the build or the program that fails"),
+        outcome.err.contains("whether the build or the program fails"),
         "{}",
         outcome.err
     );

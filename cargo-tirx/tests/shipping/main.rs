@@ -139,7 +139,7 @@ fn bundles_that_do_not_fit_are_refused_by_the_build() {
             &|place, package| place.edit(&format!("{package}/kernels.py"), "* 2.0", "* 3.0"),
             &[
                 "is stale: kernel `double` has changed: its source, a specialization or a file that it imports",
-                "= help: run `cargo tirx bundle` where there is an nvcc",
+                "= help: run `cargo tirx bundle` on a machine with nvcc",
             ],
         ),
         (

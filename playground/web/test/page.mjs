@@ -21,6 +21,12 @@ async function examples() {
 }
 
 const all = await examples();
+/** Milliseconds on an idle machine. A busy machine may take three times as long. */
+const BUDGET = { first: 500, messages: 30, gemm: 1500 };
+function within(name, milliseconds) {
+  console.log(`   ${name}: ${milliseconds.toFixed(0)} ms, ${BUDGET[name]} on an idle machine`);
+  assert.ok(milliseconds <= 3 * BUDGET[name], `${name} took ${milliseconds} ms`);
+}
 const server = await serve(site);
 const chromium = await browser();
 const failures = [];
@@ -82,8 +88,7 @@ for (const width of [1360, 390]) {
     const at = await open(width);
     await at.pane("passed");
     const first = await at.page.evaluate(() => performance.now());
-    console.log(`   the first example had run ${first.toFixed(0)} ms after the start of loading`);
-    assert.ok(first < 10_000, "far over the budget of 500 ms, even on a busy machine");
+    within("first", first);
     const overflow = await at.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     assert.ok(overflow <= 0, `the page is ${overflow} pixels wider than the screen`);
     await at.shot("first");
@@ -102,8 +107,6 @@ for (const width of [1360, 390]) {
     await at.page.click("#problems .repair");
     await at.status("No errors");
     assert.match(await at.text("#editor .cm-content"), /128 \+ thread/);
-    const checked = /checked in (\d+) ms/.exec(await at.text("#status"));
-    console.log(`   messages of an edit: ${checked?.[1]} ms`);
     await at.page.click("#run");
     await at.pane("passed");
     await at.close();
@@ -158,9 +161,9 @@ for (const width of [1360, 390]) {
     await at.type(text);
     await at.choose("#arch", "sm_120a");
     await at.page.click("#share");
-    await at.status("link");
+    // The status may be gone at once: the messages for the new GPU follow.
+    await at.waitFor(() => location.hash.length > 100);
     const hash = await at.page.evaluate(() => location.hash);
-    assert.ok(hash.length > 100);
     await at.close();
     const again = await open(width, hash);
     await again.pane("shared_total");
@@ -241,6 +244,55 @@ await test("completion, hover and signature help answer", async () => {
   await at.page.keyboard.type("(");
   await at.waitFor(() => document.querySelector(".signature")?.textContent.includes("mbarrier.init"));
   await at.shot("signature");
+  await at.close();
+});
+
+await test("hover shows the documentation of a name", async () => {
+  const at = await open(1360);
+  await at.pane("passed");
+  await at.choose("#example", "reverse");
+  await at.pane("data race");
+  const text = all.find((example) => example.id === "reverse").text;
+  await at.type(text.replace("    B[tx] = S", "    T.cuda.cta_sync()\n    B[tx] = S"));
+  await at.status("No errors");
+  const name = await at.page.evaluate(() => {
+    const line = [...document.querySelectorAll("#editor .cm-line")].find((line) => line.textContent.includes("cta_sync"));
+    const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const start = walker.currentNode.textContent.indexOf("cta_sync");
+      if (start < 0) continue;
+      const range = document.createRange();
+      range.setStart(walker.currentNode, start);
+      range.setEnd(walker.currentNode, start + "cta_sync".length);
+      const box = range.getBoundingClientRect();
+      return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+    }
+  });
+  await at.page.mouse.move(name.x, name.y);
+  await at.waitFor(() => document.querySelector(".cm-tooltip .hover")?.textContent.includes("Barrier of the block"));
+  await at.shot("hover");
+  await at.page.mouse.move(5, 5);
+  await at.waitFor(() => !document.querySelector(".cm-tooltip .hover"));
+  await at.close();
+});
+
+await test("a large kernel is checked and run in time", async () => {
+  const at = await open(1360);
+  await at.pane("passed");
+  await at.page.$eval("#status", (found) => { found.textContent = ""; });
+  await at.choose("#example", "gemm");
+  await at.status("passed ·");
+  within("gemm", Number(/(\d+) ms/.exec(await at.text("#status"))[1]));
+  // The median of five edits: the first ones meet code that the browser has not optimized yet.
+  const text = all.find((example) => example.id === "gemm").text;
+  const times = [];
+  for (let edit = 0; edit < 5; edit += 1) {
+    await at.page.$eval("#status", (found) => { found.textContent = ""; });
+    await at.type(`${text}# ${edit}\n`);
+    await at.status("checked in");
+    times.push(Number(/checked in (\d+) ms/.exec(await at.text("#status"))[1]));
+  }
+  within("messages", times.sort((a, b) => a - b)[2]);
   await at.close();
 });
 

@@ -39,7 +39,7 @@ def votes_of_two_warps(B: T.Buffer((2, 32), "uint32")):
 
 # variant: one_warp_does_not_vote of votes_of_two_warps
 #   replace: "        T.ptx[\"barrier" -> "        if warp == 3:\n            T.ptx.barrier.sync(T.uint32(5), T.uint32(64))\n        else:\n            T.ptx[\"barrier"
-#   fault: with a reduction (barrier.red) and others without it
+#   fault: with a reduction (barrier.red) and other warps without it
 
 # variant: count_of_no_warps of votes_of_two_warps
 #   replace: "T.uint32(64)" -> "T.uint32(33)"
@@ -74,11 +74,11 @@ def counts_of_the_whole_block(B: T.Buffer((64,), "int32")):
 # A GPU stops at both of these.
 # variant: count_beside_none_at_barrier_0 of counts_of_the_whole_block
 #   replace: "bar.sync(T.uint32(0))" -> "bar.sync(T.uint32(0), T.uint32(64))"
-#   fault: a GPU stops where some give a count and others do not
+#   fault: a GPU stops if some threads give a count and other threads do not
 
 # variant: count_beside_none of counts_of_the_whole_block
 #   replace: "    T.ptx.bar.cta.sync(T.uint32(7))" -> "    if tx < 32:\n        T.ptx.bar.cta.sync(T.uint32(7))\n    else:\n        T.ptx.bar.cta.sync(T.uint32(7), T.uint32(64))"
-#   fault: a count of threads, others
+#   fault: a count of threads, other warps
 
 
 # `barrier` without `.aligned` may be reached by parts of a warp.

@@ -219,8 +219,8 @@ def budgets(B: T.Buffer((384,), "int32")):
 
 # variant: dec_above of budgets
 #   replace: "(False, 40)" -> "(False, 176)"
-#   fault: setmaxnreg.dec to 176 registers where the warp has 168 from its launch, which is undefined
+#   fault: setmaxnreg.dec to 176 registers, but the warp has 168 from its launch: this is undefined
 
 # variant: inc_below of budgets
 #   replace: "(True, 232)" -> "(True, 160)"
-#   fault: setmaxnreg.inc to 160 registers where the warp has 168 from its launch, which is undefined
+#   fault: setmaxnreg.inc to 160 registers, but the warp has 168 from its launch: this is undefined

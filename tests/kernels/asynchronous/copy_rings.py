@@ -141,7 +141,7 @@ def ring_one_lane_after_meeting(A: T.Buffer((7, 32), "float32"), B: T.Buffer((32
 # The copy fills the other slot.
 # variant: ring_of_wrong_slot of ring
 #   replace: "S.ptr_to([k %" -> "S.ptr_to([(k + 1) %"
-#   fault: which an asynchronous operation writes whose completion this thread has not waited for
+#   fault: which an asynchronous operation writes, and this thread has not waited for its completion
 
 # The arrival of the consumers is relaxed.
 # variant: ring_relaxed_empty of ring

@@ -95,7 +95,7 @@ def relay(A: T.Buffer((9, 64), "float32"), B: T.Buffer((9, 64), "float32")):
 # The warp does not wait for the copy.
 # variant: relay_unfilled of relay
 #   without: "T.ptx.mbarrier.try_wait(full.ptr_to([k % 3]), k // 3 % 2)"
-#   fault: an asynchronous operation writes whose completion this thread has not waited for: it completes at the mbarrier `full[0]`
+#   fault: an asynchronous operation writes, and this thread has not waited for its completion: it completes at the mbarrier `full[0]`
 
 # The barriers are not visible to the copies.
 # variant: relay_unfenced_barriers of relay
@@ -215,7 +215,7 @@ def ping_pong(B: T.Buffer((4, 32), "int32")):
 # The barrier is for one warp.
 # variant: ping_pong_half of ping_pong
 #   replace: "T.ptx.bar.arrive(1, 64)" -> "T.ptx.bar.arrive(1, 32)"
-#   fault: warp 0 arrives at named barrier 1 with a count of 32 threads, others with 64
+#   fault: warp 0 arrives at named barrier 1 with a count of 32 threads, other warps with 64
 
 # One round too few.
 # variant: ping_pong_short of ping_pong

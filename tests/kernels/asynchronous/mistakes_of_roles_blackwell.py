@@ -64,7 +64,7 @@ def columns(A: T.Buffer((128, 8), "float32"), B: T.Buffer((128, 8), "float32")):
 # Another number of columns is freed.
 # variant: columns_freed_in_part of columns
 #   replace: "dealloc(slot[0], n_cols=32" -> "dealloc(slot[0], n_cols=64"
-#   fault: tcgen05.dealloc of 64 columns at 0x0, where 32 are allocated
+#   fault: tcgen05.dealloc of 64 columns at 0x0, but 32 are allocated
 
 # Nobody frees them.
 # variant: columns_kept of columns
@@ -74,7 +74,7 @@ def columns(A: T.Buffer((128, 8), "float32"), B: T.Buffer((128, 8), "float32")):
 # A warp reads another warp's lanes.
 # variant: columns_of_another_warp of columns
 #   replace: "row=warp % 4 * 32" -> "row=(warp + 1) % 4 * 32"
-#   fault: where warp 4 may access lanes 0 to 31 (those of its number in the warpgroup)
+#   fault: but warp 4 may access lanes 0 to 31 (those of its number in the warpgroup)
 
 
 # Two stores to the same columns, each waited for: without the first wait either may be performed last.

@@ -106,7 +106,7 @@ def generic_write_without_fence(A: T.Buffer((32,), "float32"), B: T.Buffer((32,)
 
 # sim: block_barrier_in_a_role
 #   B: int32[128] = 0
-#   fault: 64 of the block's 128 wait at a block barrier (cta_sync) within a branch that the others do not take
+#   fault: 64 of the block's 128 wait at a block barrier (cta_sync) within a branch that other threads do not take
 @T.prim_func
 def block_barrier_in_a_role(B: T.Buffer((128,), "int32")):
     T.device_entry()
@@ -202,11 +202,11 @@ def registers_of_two_roles(B: T.Buffer((256,), "int32")):
 
 # variant: registers_decreased_to_more of registers_of_two_roles
 #   replace: "        T.ptx.setmaxnreg(False, 40)" -> "        T.ptx.setmaxnreg(False, 40)\n        T.ptx.setmaxnreg(False, 64)"
-#   fault: setmaxnreg.dec to 64 registers where the warp has 40
+#   fault: setmaxnreg.dec to 64 registers, but the warp has 40
 
 # variant: registers_increased_to_fewer of registers_of_two_roles
 #   replace: "        T.ptx.setmaxnreg(True, 200)" -> "        T.ptx.setmaxnreg(True, 200)\n        T.ptx.setmaxnreg(True, 104)"
-#   fault: setmaxnreg.inc to 104 registers where the warp has 200
+#   fault: setmaxnreg.inc to 104 registers, but the warp has 200
 
 
 # sim: box_beyond_shared_memory
@@ -456,7 +456,7 @@ def tensor_memory_load_without_a_wait(B: T.Buffer((32,), "uint32")):
 # sim: copy_under_way_to_fresh_memory
 #   A: float16[8x8] = i * 8 + j
 #   B: uint32[32] = 0
-#   fault: thread (0, 0, 0) reads byte 0 of shared `S`, which an asynchronous operation writes whose completion this thread
+#   fault: thread (0, 0, 0) reads byte 0 of shared `S`, which an asynchronous operation writes, and this thread
 @T.prim_func
 def copy_under_way_to_fresh_memory(A: T.Buffer((8, 8), "float16"), B: T.Buffer((32,), "uint32")):
     T.device_entry()
@@ -495,7 +495,7 @@ def copy_of_what_is_under_way(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), 
 # sim: product_that_nothing_has_waited_for
 #   A: float16[128x16] = i + j
 #   B: float32[128x16] = 0
-#   fault: a tcgen05 operation is in flight whose completion this thread has not waited for
+#   fault: a tcgen05 operation is in flight, and this thread has not waited for its completion
 @T.prim_func
 def product_that_nothing_has_waited_for(A: T.Buffer((128, 16), "float16"), B: T.Buffer((128, 16), "float32")):
     T.device_entry()
@@ -629,7 +629,7 @@ def counts_of_a_named_barrier_differ(B: T.Buffer((64,), "int32")):
 
 # sim: columns_freed_for_a_pair
 #   B: uint32[32] = 0
-#   fault: a tcgen05 instruction of cta_group 2, and one of cta_group 1 before: all of a kernel have the same
+#   fault: a tcgen05 instruction of cta_group 2, and one of cta_group 1 before: all tcgen05 instructions of a kernel have the same cta_group
 @T.prim_func
 def columns_freed_for_a_pair(B: T.Buffer((32,), "uint32")):
     T.device_entry()
@@ -645,7 +645,7 @@ def columns_freed_for_a_pair(B: T.Buffer((32,), "uint32")):
 # sim: parity_before_the_first
 #   A: float32[32] = i
 #   B: float32[32] = 0
-#   fault: where this thread has waited for parity 1 last, which needs no phase to complete: the first phase of an mbarrier has parity 0
+#   fault: last wait there was for parity 1, which needs no completed phase: the first phase of an mbarrier has parity 0
 #   seeds: 8
 @T.prim_func
 def parity_before_the_first(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):

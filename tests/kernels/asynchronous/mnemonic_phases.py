@@ -142,7 +142,7 @@ def sends(A: T.Buffer((2, 32), "float32"), B: T.Buffer((2, 32), "float32")):
 # Half of the bytes are expected.
 # variant: sends_half_expected of sends
 #   replace: "T.uint32(256)" -> "T.uint32(128)"
-#   fault: an asynchronous operation writes whose completion this thread has not waited for
+#   fault: an asynchronous operation writes, and this thread has not waited for its completion
 
 # The bytes are counted by a barrier of the own block.
 # variant: sends_to_another of sends

@@ -68,7 +68,7 @@ def one_barrier_of_two_loops(B: T.Buffer((256,), "int32")):
 
 # sim: two_counts
 #   B: int32[128] = 0
-#   fault: arrives at named barrier 1 with a count of 64 threads, others with 128
+#   fault: arrives at named barrier 1 with a count of 64 threads, other warps with 128
 @T.prim_func
 def two_counts(B: T.Buffer((128,), "int32")):
     T.device_entry()

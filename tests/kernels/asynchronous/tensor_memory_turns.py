@@ -219,4 +219,4 @@ def accumulators(A: T.Buffer((4, 128, 16), "float16"), B: T.Buffer((4, 128, 16),
 # variant: accumulators_relaxed_without_fence_after of accumulators
 #   replace: "T.ptx.mbarrier.arrive(empty.ptr_to([t % 2]))" -> 'T.ptx.mbarrier.arrive(empty.ptr_to([t % 2]), sem="relaxed", scope="cta")'
 #   without 1: "T.ptx.tcgen05.fence.after_thread_sync()"
-#   fault: with a tcgen05.fence.after_thread_sync behind it alone
+#   fault: only if a tcgen05.fence.after_thread_sync follows it

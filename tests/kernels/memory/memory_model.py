@@ -360,7 +360,7 @@ def lock_released_to_the_block(L: T.Buffer((1,), "uint32"), B: T.Buffer((1,), "f
 # sim: barrier_that_some_skip
 #   A: float32[128] = i
 #   B: float32[128] = 0
-#   fault: 64 of the block's 128 threads wait at a block barrier (cta_sync) within a branch that the others do not take
+#   fault: 64 of the block's 128 threads wait at a block barrier (cta_sync) within a branch that other threads do not take
 @T.prim_func
 def barrier_that_some_skip(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
     T.device_entry()
@@ -375,7 +375,7 @@ def barrier_that_some_skip(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "
 # What is read behind it has not been written yet.
 # variant: barrier_of_the_first_warp of barrier_that_some_skip
 #   replace: "tx < 64" -> "tx < 32"
-#   fault: 32 of the block's 128 threads wait at a block barrier (cta_sync) within a branch that the others do not take
+#   fault: 32 of the block's 128 threads wait at a block barrier (cta_sync) within a branch that other threads do not take
 
 
 # The wait is there, and no group.
@@ -398,24 +398,24 @@ def copies_without_group(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "fl
 # Neither is there.
 # variant: copies_without_wait of copies_without_group
 #   without: "T.ptx.cp_async.wait_group(0)"
-#   fault: has not waited for: cp.async.commit_group and cp.async.wait_group are missing
+#   fault: has not waited for its completion: cp.async.commit_group and cp.async.wait_group are missing
 
 # The group is there, and no wait.
 # variant: copies_in_a_group_without_wait of copies_without_group
 #   replace: "T.ptx.cp_async.wait_group(0)" -> "T.ptx.cp_async.commit_group()"
-#   fault: has not waited for: cp.async.wait_group is missing
+#   fault: has not waited for its completion: cp.async.wait_group is missing
 
 # The wait is for all groups but one.
 # variant: copies_of_the_last_group of copies_without_group
 #   replace: "T.ptx.cp_async.wait_group(0)" -> "T.ptx.cp_async.commit_group()\n    T.ptx.cp_async.wait_group(1)"
-#   fault: has not waited for: cp.async.wait_group lets its group go on
+#   fault: has not waited for its completion: cp.async.wait_group lets its group go on
 
 
 # A wait for the other parity returns at once.
 # sim: wrong_parity
 #   A: float32[64] = i
 #   B: float32[64] = 0
-#   fault: it completes at the mbarrier `full[0]`, where this thread has waited for parity 1 last
+#   fault: it completes at the mbarrier `full[0]`; this thread's last wait there was for parity 1
 @T.prim_func
 def wrong_parity(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
     T.device_entry()
@@ -509,7 +509,7 @@ def flag_of_a_block(A: T.Buffer((32,), "int32"), D: T.Buffer((32,), "int32"), F:
 # sim: barrier_that_the_first_warp_skips
 #   A: int8[96] = i
 #   B: int8[96] = 0
-#   fault: 64 of the block's 96 threads wait at a block barrier (cta_sync) within a branch that the others do not take
+#   fault: 64 of the block's 96 threads wait at a block barrier (cta_sync) within a branch that other threads do not take
 #   seeds: 4
 @T.prim_func
 def barrier_that_the_first_warp_skips(A: T.Buffer((96,), "int8"), B: T.Buffer((96,), "int8")):

@@ -15,7 +15,7 @@ def begin(bar, tx):
 # sim: without_a_wait
 #   A: float32[8x32] = i + j
 #   B: float32[8x32] = 0
-#   fault: which an asynchronous operation writes whose completion this thread has not waited for
+#   fault: which an asynchronous operation writes, and this thread has not waited for its completion
 @T.prim_func
 def without_a_wait(A: T.Buffer((8, 32), "float32"), B: T.Buffer((8, 32), "float32")):
     T.device_entry()
@@ -42,7 +42,7 @@ def without_a_wait(A: T.Buffer((8, 32), "float32"), B: T.Buffer((8, 32), "float3
 # sim: too_few_bytes
 #   A: float32[8x32] = i + j
 #   B: float32[8x32] = 0
-#   fault: which an asynchronous operation writes whose completion this thread has not waited for
+#   fault: which an asynchronous operation writes, and this thread has not waited for its completion
 @T.prim_func
 def too_few_bytes(A: T.Buffer((8, 32), "float32"), B: T.Buffer((8, 32), "float32")):
     T.device_entry()

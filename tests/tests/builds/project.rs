@@ -78,6 +78,7 @@ fn a_new_crate_runs() {
     command.args(["tirx", "new", "first-kernel", "--tirx"]).arg(root);
     let (success, _, err) = texts(command.current_dir(place.path("")).output().unwrap());
     assert!(success && err.contains("created `first-kernel`"), "{err}");
+    assert!(err.contains("guide, reference and playground: https://"), "{err}");
     let written = fs::read_to_string(place.path("first-kernel/Cargo.toml")).unwrap();
     assert!(
         written.contains("[profile.dev.package.tirx-sim-machine]\nopt-level = 2"),

@@ -212,7 +212,7 @@ pub(super) fn stale(bundle: &Bundle, what: &str, reason: &str) -> Error {
         "the bundle `{}` is stale: {what} {reason}",
         bundle.shown().display()
     ));
-    error.help("run `cargo tirx bundle` where there is an nvcc")
+    error.help("run `cargo tirx bundle` on a machine with nvcc")
 }
 
 /// Compares a bundle with one that was just made. Compressed bytes may differ between versions of the compressor;
@@ -239,7 +239,7 @@ fn compare(path: &Path, files: &Files) -> Result<()> {
                 != Some(image)
             {
                 let text = format!(
-                    "the image of kernel `{}` for {target} differs from the one that was compiled now",
+                    "the image of kernel `{}` for {target} differs from the result of this compilation",
                     new.name
                 );
                 errors.push(Error::new(text));
@@ -247,14 +247,14 @@ fn compare(path: &Path, files: &Files) -> Result<()> {
         }
         if errors.is_empty() && old != new {
             errors.push(Error::new(format_args!(
-                "kernel `{}` differs from the one that was compiled now",
+                "kernel `{}` differs from the result of this compilation",
                 new.name
             )));
         }
     }
     if errors.is_empty() && old.get(LOCK) != files.get(LOCK) {
         errors.push(Error::new(format_args!(
-            "{LOCK} differs from the one that was made now"
+            "{LOCK} differs from the one of this build"
         )));
     }
     Error::all(errors)

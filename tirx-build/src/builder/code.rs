@@ -114,7 +114,7 @@ impl Builder {
         let made = match form {
             CodeForm::Cuda => None,
             _ => {
-                let why = "PTX and machine code are made by nvcc, and there is none";
+                let why = "PTX and machine code need nvcc, and there is no nvcc";
                 let (_, made) = self.compile_here(&environment, &manifest, &jobs, true, why)?;
                 Some(made)
             }

@@ -247,7 +247,7 @@ fn on_the_simulator(stale: &[Error]) -> String {
     };
     let what = if stale.len() == 1 { "it runs" } else { "they run" };
     format!(
-        "tirx: {first}{more}; there is no nvcc, so that {what} on the simulator only (run `cargo tirx bundle` where \
-         there is an nvcc)"
+        "tirx: {first}{more}; there is no nvcc, so {what} on the simulator only (run `cargo tirx bundle` on a \
+         machine with nvcc)"
     )
 }

@@ -192,7 +192,7 @@ impl Builder {
         let told = io::stdout().write_all(lines.as_bytes());
         told.map_err(|error| {
             Error::new(format_args!(
-                "cannot tell Cargo what the kernels depend on: {error}"
+                "cannot tell Cargo the files that the kernels depend on: {error}"
             ))
         })
     }
@@ -351,7 +351,7 @@ impl Builder {
     fn read_manifest(&self, shown: &str) -> Result<Manifest> {
         self.parse_manifest(
             shown,
-            "the path is relative to the package, where its Cargo.toml is",
+            "the path is relative to the folder of the package's Cargo.toml",
         )
     }
 
@@ -493,8 +493,8 @@ impl Builder {
                 return Err(match unsuitable {
                     Some(unsuitable) => unsuitable.note(text),
                     None => Error::new(format_args!("{reason}, and {text}")).help(
-                        "make a bundle where there is an nvcc (`cargo tirx bundle`), set TIRX_NVCC to an nvcc that is there, \
-                         or to `none` for the simulator alone",
+                        "make a bundle on a machine with nvcc (`cargo tirx bundle`), or set TIRX_NVCC to an existing \
+                         nvcc, or to `none` for the simulator only",
                     ),
                 });
             }

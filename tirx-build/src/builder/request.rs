@@ -288,7 +288,7 @@ impl Builder {
             return Ok(None);
         }
         let text = fs::read_to_string(&place).map_err(|e| {
-            let words = "`TIRX_BUNDLE=ignore` builds without the bundle, `TIRX_BUNDLE=optional` also where it is stale";
+            let words = "`TIRX_BUNDLE=ignore` builds without the bundle, `TIRX_BUNDLE=optional` builds with a stale bundle";
             Error::io("read", &place, &e).help(words)
         })?;
         let file: File = document::read(&text)

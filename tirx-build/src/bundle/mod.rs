@@ -56,19 +56,19 @@ impl Bundle {
         let files = Files::read(path).map_err(|problem| refused(shown, &problem))?;
         let lock = files.get(LOCK).ok_or_else(|| {
             let error = Error::new(format_args!("the bundle `{}` has no {LOCK}", shown.display()));
-            error.help("make it anew with `cargo tirx bundle`")
+            error.help("make it again with `cargo tirx bundle`")
         })?;
         let lock = Lock::read(lock).map_err(|why| match why {
             Unreadable::Version(version) => Error::new(format_args!(
                 "the bundle `{}` is of version {version}, this compiler reads version {VERSION}",
                 shown.display()
             ))
-            .help("make it anew with `cargo tirx bundle`, or use the compiler that it was made with"),
+            .help("make it again with `cargo tirx bundle`, or use the compiler that it was made with"),
             Unreadable::Damaged(reason) => Error::new(format_args!(
                 "{LOCK} of the bundle `{}` is damaged: {reason}",
                 shown.display()
             ))
-            .help("restore it from version control, or make it anew with `cargo tirx bundle`"),
+            .help("restore it from version control, or make it again with `cargo tirx bundle`"),
         })?;
         Ok(Some(Bundle {
             path: path.to_path_buf(),
@@ -139,7 +139,7 @@ impl Bundle {
                 self.shown.display(),
                 locked.name
             ));
-            error.help("restore it from version control, or make it anew with `cargo tirx bundle`")
+            error.help("restore it from version control, or make it again with `cargo tirx bundle`")
         };
         let kernel = match self.files.kernel(&job.file) {
             Ok(Some(kernel)) => kernel,
@@ -180,7 +180,7 @@ pub(crate) fn refused(path: &Path, problem: &Problem) -> Error {
             problem.reason
         )),
     };
-    error.help("restore it from version control, or make it anew with `cargo tirx bundle`")
+    error.help("restore it from version control, or make it again with `cargo tirx bundle`")
 }
 
 /// A kernel's entry in the lock; `make` adds the hash of the images.

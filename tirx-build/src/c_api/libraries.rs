@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 /// Help for errors of the C compiler.
 const C_COMPILER: &str = "a C compiler is needed: install one (`gcc` or `clang` of the system's packages), or name it in \
-                          the variable CC; `cargo tirx doctor` says which is found";
+                          the variable CC; `cargo tirx doctor` shows the compiler that a build finds";
 /// Help for errors of the librarian.
 const ARCHIVER: &str =
     "`ar` is needed, which comes with the C compiler's binutils; the variable AR names another";

@@ -224,8 +224,7 @@ impl<'a> Choice<'a> {
     }
 
     fn documentation(&self, text: &mut String) {
-        let errors =
-            "`Error::NotBuilt` where the manifest does not have it; else those of the specialization.";
+        let errors = "`Error::NotBuilt` if the manifest does not have it; else those of the specialization.";
         let what = match (self.types.is_empty(), self.fields.is_empty()) {
             (true, _) => "Launches the specialization with these values.",
             (false, true) => "Launches the specialization for these element types.",

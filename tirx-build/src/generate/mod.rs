@@ -401,7 +401,7 @@ fn layers(text: &mut String, path: &str, variant: &Variant) {
                 "",
                 "# Safety",
                 "",
-                "The pointers are valid on the stream's device for what the kernel reads and writes, until it is done.",
+                "The pointers are valid on the stream's device for all reads and writes of the kernel, until it is done.",
             ]
             .map(String::from),
         );

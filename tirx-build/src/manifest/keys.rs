@@ -83,10 +83,11 @@ pub const KEYS: &[Key] = &[
     key("kernel", "specialize-grid", "a table of lists", "specialize-grid = { N = [256, 512], dtype = [\"float16\", \"bfloat16\"] }",
         "none", "As `specialize`, for every combination of the values."),
     key("kernel", "targets", "a list of strings", TARGETS, "that of `[defaults]`",
-        "GPUs to compile for: one native image each in the fat binary. `\"native\"` stands for those of the machine that builds."),
+        "GPUs to compile for: one native image each in the fat binary. `\"native\"` means the GPUs of the machine that builds."),
     key("kernel", "ptx", "a string", PTX, "that of `[defaults]`",
-        "PTX for GPUs that are newer than the targets; the driver compiles it when the kernel is loaded. A kernel that uses \
-         instructions of its targets alone, such as `wgmma`, has none, with a warning; `\"none\"` says so."),
+        "PTX for GPUs that are newer than the targets; the driver compiles it when the kernel is loaded. A kernel \
+         with instructions that only its targets have, such as `wgmma`, gets no PTX and a warning; `\"none\"` turns \
+         the warning off."),
     key("kernel", "require", "`true` or `false`", "require = true", "`false`",
         "A build that cannot make machine code is an error; otherwise the kernel runs on the simulator only."),
     key("kernel", "feature", "a string", "feature = \"fp8\"", "none",
@@ -96,7 +97,7 @@ pub const KEYS: &[Key] = &[
     key("kernel", "fast-math", "`true` or `false`", "fast-math = true", "`false`",
         "`--use_fast_math`: approximate functions, denormals are zero. The simulator computes without it."),
     key("kernel", "max-registers", "an integer", "max-registers = 64", "none",
-        "The registers that a thread may use: more blocks fit, values may be spilled to memory. `T.attr({\"tirx.max_registers\": 64})` in the kernel says the same; the smaller one holds."),
+        "The registers that a thread may use: more blocks fit, values may be spilled to memory. `T.attr({\"tirx.max_registers\": 64})` in the kernel has the same effect; the smaller number applies."),
     key("kernel", "lineinfo", "`true` or `false`", "lineinfo = true", "`false`",
         "Lines of the kernel file in the machine code: profilers and compute-sanitizer show them if you start these tools in the manifest's folder."),
     key("kernel", "debug", "`true` or `false`", "debug = true", "`false`",

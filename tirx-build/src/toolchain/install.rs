@@ -160,7 +160,7 @@ pub fn install(environment: &Environment, pin: Pin, progress: &mut dyn FnMut(&st
         let releases: Vec<String> = PACKAGES.iter().map(|(version, _)| version.to_string()).collect();
         let error = fail("the hashes of its packages are not known".to_string());
         return Err(error.help(format_args!(
-            "this tirx knows those of {}; any other nvcc serves where TIRX_NVCC or PATH names it",
+            "this tirx knows the packages of {}; for another release, name an installed nvcc by TIRX_NVCC or PATH",
             releases.join(", ")
         )));
     };
@@ -476,7 +476,7 @@ mod tests {
             .to_string();
         assert!(
             message.contains("the hashes of its packages are not known")
-                && message.contains("this tirx knows those of 13.0, 13.1, "),
+                && message.contains("this tirx knows the packages of 13.0, 13.1, "),
             "{message}"
         );
     }

@@ -294,7 +294,8 @@ fn bundles_are_checked_and_reproducible() {
         .unwrap_err()
         .to_string();
     assert!(
-        message.contains("the image of kernel `scale` for sm_90a differs from the one that was compiled now"),
+        message
+            .contains("the image of kernel `scale` for sm_90a differs from the result of this compilation"),
         "{message}"
     );
     // A bundle whose contents are consistent, but not what the compiler makes now.
@@ -313,7 +314,7 @@ fn bundles_are_checked_and_reproducible() {
     };
     differs(
         &|package| kernel(package, &|kernel| kernel.ir.push(0)),
-        "error: kernel `scale` differs from the one that was compiled now",
+        "error: kernel `scale` differs from the result of this compilation",
     );
     differs(
         &|package| kernel(package, &|kernel| kernel.name.push('2')),
@@ -327,7 +328,7 @@ fn bundles_are_checked_and_reproducible() {
                 "# Mine.\nversion = 1",
             );
         },
-        "error: kernels.lock differs from the one that was made now",
+        "error: kernels.lock differs from the one of this build",
     );
     // Locked, a bundle for more targets than the manifest names is not the one that would be made.
     let message = bundled()
@@ -425,7 +426,7 @@ fn offline_a_fetch_is_an_error_and_a_bundle_needs_none() {
     let message = refused(&package, fetching(&package));
     assert!(
         message.contains("no nvcc was found, and TIRX_OFFLINE forbids fetching nvcc 13.0")
-            && message.contains("make a bundle where there is an nvcc (`cargo tirx bundle`)"),
+            && message.contains("make a bundle on a machine with nvcc (`cargo tirx bundle`)"),
         "{message}"
     );
     let package = Package::new();

@@ -89,12 +89,12 @@ impl Evidence {
         };
         let (at, name) = found.as_ref()?;
         let message = format!(
-            "{name} is of TVM {}, and the file is said to be of {}",
+            "{name} is of TVM {}, but the manifest or the command line says {}",
             other.name(),
             release.name()
         );
         let help = format!(
-            "say `tvm = \"{}\"` in the manifest or `--tvm {0}`, or nothing: the release is found from such names",
+            "say `tvm = \"{}\"` in the manifest or `--tvm {0}`, or leave it out: the compiler finds the release from names like this",
             other.name()
         );
         Some(Diagnostic::new(span_of(file, *at), message).help(help))
@@ -351,7 +351,7 @@ mod tests {
         let [message] = &lints(call, None)[..] else {
             panic!("one lint is expected: {:?}", lints(call, None));
         };
-        assert!(message.contains("taken as 0.26's"), "{message}");
+        assert!(message.contains("takes it as 0.26"), "{message}");
         assert!(lints(call, Some(Release::V26)).is_empty());
         assert!(lints(call, Some(Release::V27)).is_empty());
         // One meaning in both.
@@ -381,7 +381,7 @@ mod tests {
     fn a_file_of_another_release_than_the_named_one_is_an_error() {
         let message = printed("T.ptx.barrier.cluster.arrive.aligned()", Some(Release::V26)).unwrap_err();
         assert!(
-            message.contains("is of TVM 0.27, and the file is said to be of 0.26"),
+            message.contains("is of TVM 0.27, but the manifest or the command line says 0.26"),
             "{message}"
         );
         assert!(message.contains("--tvm 0.27"), "{message}");

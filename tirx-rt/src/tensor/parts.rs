@@ -53,7 +53,7 @@ impl<T: Element> Tensor<T> {
     fn parts_share_no_byte(&self, dim: usize) -> Result<()> {
         match T::TYPE.in_a_byte() > 1 && dim > 0 {
             true => Err(Error::Shape(format!(
-                "a tensor of {} is split along its first dimension alone: two of its elements share a byte",
+                "a tensor of {} can be split along its first dimension only: two of its elements share a byte",
                 T::NAME
             ))),
             false => Ok(()),

@@ -159,7 +159,7 @@ impl TensorMapBuilder {
         }
         if self.strides.last().is_some_and(|stride| *stride != 1) && dims.first() != Some(&1) {
             return Err(Error::Shape(format!(
-                "a tensor map has elements beside one another in the last dimension, strides {:?} have not",
+                "a tensor map needs contiguous elements in the last dimension, but the strides are {:?}",
                 self.strides
             )));
         }
@@ -295,7 +295,7 @@ mod tests {
             (TensorMap::of(&empty, [8, 16]), "has no elements"),
             (
                 TensorMap::of(&a.permute(&[1, 0]).unwrap(), [16, 8]),
-                "strides [1, 64] have not",
+                "the strides are [1, 64]",
             ),
         ] {
             let text = said(builder);

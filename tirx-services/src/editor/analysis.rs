@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 
 use tirx_core::diagnostic::Message;
 use tirx_core::ir::{Buffer, IRModule, Stmt, StmtKind, Var, Visitor};
-use tirx_core::judge::architecture_of;
 use tirx_core::script::{ConstValue, Entry, Imports, print_stmt};
-use tirx_core::transform::lower_tirx::{Outcome, explain};
-use tirx_core::transform::{Options, PassContext, Target};
+use tirx_core::transform::lower_tirx::Outcome;
 
-use crate::kernel::{Loaded, judge};
+use crate::kernel::{Loaded, judge_with};
 
 /// A name of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,9 +143,9 @@ fn analyze_entry(
     };
     for built in built {
         collect_names(&built.module, &entry.name, analysis);
-        let target = named.unwrap_or_else(|| architecture_of(&built.module));
-        let context = PassContext::new(Target::cuda(target), &Options::default());
-        for decision in explain(&built.module, &context) {
+        let mut decisions = Vec::new();
+        let judged = judge_with(built.module.clone(), named, &mut decisions);
+        for decision in decisions {
             let Some(at) = built.module.sources.locate(decision.span) else {
                 continue;
             };
@@ -176,7 +174,7 @@ fn analyze_entry(
                 analysis.choices.push(choice);
             }
         }
-        match judge(built.module, named) {
+        match judged {
             Ok(judged) => {
                 let messages = judged.warnings.into_iter().chain(judged.untyped);
                 messages.for_each(|message| analysis.add(message));

@@ -90,7 +90,7 @@ impl Compiler<'_> {
             return error(
                 self.span,
                 format!(
-                    "{} registers, where {} are moved",
+                    "{} registers, but {} are moved",
                     given.len(),
                     transfer.registers()
                 ),

@@ -13,14 +13,14 @@ impl Machine<'_> {
     pub(super) fn int(&mut self, expr: &Expr) -> Result<i128> {
         match self.value(expr)? {
             Value::Int(v) => Ok(v),
-            _ => Err("host code uses a number or pointer where an integer belongs".to_string()),
+            _ => Err("host code uses a number or a pointer instead of an integer".to_string()),
         }
     }
 
     pub(super) fn float(&mut self, expr: &Expr) -> Result<f64> {
         match self.value(expr)? {
             Value::Float(v) => Ok(v),
-            _ => Err("host code uses an integer or pointer where a number belongs".to_string()),
+            _ => Err("host code uses an integer or a pointer instead of a number".to_string()),
         }
     }
 

@@ -174,7 +174,7 @@ impl<'u, 'm> Emitter<'u, 'm> {
             ),
             None => error(
                 span,
-                format!("pointer `{}` is used where it is not defined", data.name()),
+                format!("pointer `{}` is used outside of its scope", data.name()),
             ),
         }
     }

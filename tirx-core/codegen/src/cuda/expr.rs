@@ -114,7 +114,7 @@ impl Emitter<'_, '_> {
         }
         error(
             span,
-            format!("variable `{}` is used where it is not defined", var.name()),
+            format!("variable `{}` is used outside of its scope", var.name()),
         )
     }
 

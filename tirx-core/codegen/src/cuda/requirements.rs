@@ -85,7 +85,7 @@ pub(super) fn of_function(func: &PrimFunc, target: &str) -> Vec<Diagnostic> {
                 let (first, by, at) = *self.group.get_or_insert((group, script, e.span));
                 if group != first {
                     let message = format!(
-                        "`T.{script}` has cta_group={group}, others of this kernel cta_group={first}"
+                        "`T.{script}` has cta_group={group}, and other calls of this kernel have cta_group={first}"
                     );
                     let error = Diagnostic::new(e.span, message)
                         .note(at, format!("`T.{by}` has cta_group={first}"))

@@ -92,7 +92,7 @@ impl Visitor for Calls<'_> {
                     );
                     let mut error = Diagnostic::new(e.span, message);
                     if matches!(arg.kind, Kind::Pointer(Space::FromModifiers)) {
-                        error = error.help(format!("say where it is: space=\"{found}\""));
+                        error = error.help(format!("name its memory: space=\"{found}\""));
                     }
                     self.errors.push(error);
                 }

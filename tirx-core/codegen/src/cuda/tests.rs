@@ -511,7 +511,7 @@ fn what_cuda_lacks_is_an_error() {
     assert!(
         errors.0[0]
             .message
-            .contains("`stray` is used where it is not defined")
+            .contains("`stray` is used outside of its scope")
     );
 }
 

@@ -200,7 +200,7 @@ impl HostPrinter<'_> {
                     "this statement cannot be used in host code",
                 )
                 .help(
-                    "before T.device_entry bind values with `x: T.let = …`, and keep what is known now out of the kernel: \
+                    "before T.device_entry bind values with `x: T.let = …`, and keep values that are known now out of the kernel: \
                      `x = T.meta_var(…)`",
                 );
                 return Err(diagnostic.into());

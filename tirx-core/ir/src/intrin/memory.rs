@@ -268,7 +268,7 @@ impl<'a> MemoryInstruction<'a> {
                     .iter()
                     .map(|name| call.list(name))
                     .find(|list| !list.is_empty());
-                let values = values.ok_or("takes what is stored behind the address")?;
+                let values = values.ok_or("takes the stored value after the address")?;
                 let result = if verb == "atom" {
                     element.register
                 } else {

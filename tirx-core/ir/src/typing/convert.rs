@@ -56,7 +56,7 @@ pub fn float_constant(dtype: DType, value: f64, span: Span) -> Result<Expr> {
         let diagnostic = Diagnostic::new(span, format!("{value:e} exceeds the range of {dtype}"));
         let diagnostic = diagnostic.label(format!("{dtype} holds {} to {max}", -max));
         return Err(Box::new(diagnostic.help(format!(
-            "use a wider dtype, or T.{dtype}(\"inf\") where it has one"
+            "use a wider dtype, or T.{dtype}(\"inf\") if it has an infinity"
         ))));
     }
     Ok(Expr::float(dtype, value).at(span))

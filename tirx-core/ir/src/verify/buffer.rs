@@ -53,7 +53,7 @@ impl Verifier<'_> {
         predicate: Option<&Expr>,
     ) -> DType {
         self.check(self.buffers.contains(buffer), span, || {
-            format!("buffer {} is used where it is not declared", buffer.name)
+            format!("buffer {} is used outside of its scope", buffer.name)
         });
         self.check(indices.len() == buffer.shape.len(), span, || {
             format!(

@@ -24,7 +24,7 @@ impl Verifier<'_> {
         match &e.kind {
             ExprKind::Var(var) => {
                 self.check(self.vars.contains(var), e.span, || {
-                    format!("variable {} is used where it is not defined", var.name())
+                    format!("variable {} is used outside of its scope", var.name())
                 });
                 self.follows(e, var.dtype());
             }

@@ -55,10 +55,7 @@ impl Verifier<'_> {
                 if !self.vars.contains(&buffer.data) {
                     // Tensor memory has addresses instead of pointers.
                     self.check(buffer.scope() == "tmem", buffer.span, || {
-                        format!(
-                            "the data of buffer {} is used where it is not defined",
-                            buffer.name
-                        )
+                        format!("the data of buffer {} is used outside of its scope", buffer.name)
                     });
                     self.define(&buffer.data, buffer.span);
                 }

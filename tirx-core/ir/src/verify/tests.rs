@@ -57,17 +57,17 @@ fn names_what_is_wrong() {
     let store = |value| Stmt::store(&a, zero(), value, Span::NONE);
     let bind = || Stmt::bind(&x, Expr::int32(1), Span::NONE);
     for (body, message) in [
-        (vec![store(one())], "buffer a is used where it is not declared"),
+        (vec![store(one())], "buffer a is used outside of its scope"),
         (
             vec![Stmt::evaluate(Expr::var(&x)), bind()],
-            "variable x is used where it is not defined",
+            "variable x is used outside of its scope",
         ),
         (
             vec![
                 Stmt::if_else(Expr::bool(true), bind(), None, Span::NONE),
                 Stmt::evaluate(Expr::var(&x)),
             ],
-            "variable x is used where it is not defined",
+            "variable x is used outside of its scope",
         ),
         (vec![bind(), bind()], "variable x is defined twice"),
         (

@@ -68,7 +68,7 @@ impl Verifier<'_> {
         }
         for (_, buffer) in &call.workspace {
             self.check(self.buffers.contains(buffer), span, || {
-                format!("buffer {} is used where it is not declared", buffer.name)
+                format!("buffer {} is used outside of its scope", buffer.name)
             });
         }
     }

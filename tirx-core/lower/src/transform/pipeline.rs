@@ -7,6 +7,7 @@
 use std::fmt;
 
 use super::context::{Options, PassContext};
+use super::lower_tirx::Decision;
 use super::{
     annotate_entry_func, bf16_compute_legalize, bf16_storage_legalize, bind_target, common_subexpr_elim,
     flatten_buffer, fp8_compute_legalize, fp8_storage_legalize, lower_intrin, lower_tirx, lower_tirx_opaque,
@@ -40,6 +41,9 @@ const fn pass(name: &'static str, run: PassFn) -> Pass {
     Pass { name, run }
 }
 
+/// The pass that lowers tile primitives.
+const LOWER_TIRX: &str = "LowerTIRx";
+
 /// The passes in order.
 #[rustfmt::skip]
 pub static PIPELINE: &[Pass] = &[
@@ -50,7 +54,7 @@ pub static PIPELINE: &[Pass] = &[
     // of device functions, and LowerIntrin of both; before it SplitUnalignedAccess, which is not TVM's: there the CUDA
     // printer does its work in part.
     pass("BindTarget", bind_target::run),
-    pass("LowerTIRx", lower_tirx::run),
+    pass(LOWER_TIRX, lower_tirx::run),
     pass("UnifyThreadBinding", unify_thread_binding::run),
     pass("StmtSimplify", stmt_simplify::run),
     pass("LowerTIRxOpaque", lower_tirx_opaque::run),
@@ -117,6 +121,9 @@ pub struct Lowering<'a> {
     /// Whether the GPUs differ in what they offer to a tile primitive, so that each may get better code of its own: set by
     /// [`lower`], also where it fails.
     pub separated: bool,
+    /// How the tile primitives were lowered, in program order, up to the first that no variant lowers: [`lower`] appends to it, also
+    /// if it fails. Their warnings are in `warnings`.
+    pub decisions: Vec<Decision>,
 }
 
 impl<'a> Lowering<'a> {
@@ -132,6 +139,7 @@ impl<'a> Lowering<'a> {
             timer: None,
             warnings: Vec::new(),
             separated: false,
+            decisions: Vec::new(),
         }
     }
 
@@ -176,7 +184,10 @@ fn lower_here(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule,
             continue;
         }
         let start = lowering.timer.map(|now| now());
-        let result = (pass.run)(module, &context);
+        let result = match pass.name {
+            LOWER_TIRX => lower_tirx::run_deciding(module, &context, &mut lowering.decisions),
+            _ => (pass.run)(module, &context),
+        };
         lowering.separated |= context.separated.get();
         module = result?;
         lowering.warnings.append(&mut context.warnings.borrow_mut());

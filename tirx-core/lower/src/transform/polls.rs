@@ -40,8 +40,8 @@ impl Visitor for Loops {
                 Diagnostic::new(span.or(stmt.span), message)
                     .label("is read once, if the compiler chooses so")
                     .help(
-                        "poll with T.ptx.ld_acquire(pointer, dtype, ptx_type, scope=\"gpu\"), or with T.ptx.ld_volatile and a fence \
-                         behind the loop",
+                        "poll with T.ptx.ld_acquire(pointer, dtype, ptx_type, scope=\"gpu\"), or with T.ptx.ld_volatile and \
+                         a fence after the loop",
                     ),
             );
         }

@@ -184,7 +184,7 @@ impl<'src> Parser<'src> {
                     TokenKind::Newline => "the end of the statement".to_string(),
                     TokenKind::In => "`in`".to_string(),
                     TokenKind::Import => "`import`".to_string(),
-                    TokenKind::Else => "`else` and the value where the condition does not hold".to_string(),
+                    TokenKind::Else => "`else` and the value for a false condition".to_string(),
                     kind => format!("`{}`", kind.spelling()),
                 };
                 Err(self.unexpected(&expected))

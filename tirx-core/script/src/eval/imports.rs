@@ -59,8 +59,8 @@ impl Interpreter {
         let written = format!("{}{name}", ".".repeat(s.level as usize));
         let message = format!("\"from {written} import\" leaves the outermost package");
         let help = match package {
-            "" => "a file is a module of a package where its folder has an __init__.py; then \"..\" is the folder around it, \
-                   if that has one too"
+            "" => "a file belongs to a package if its folder has an __init__.py; \"..\" is the folder around it, if \
+                   that folder has an __init__.py, too"
                 .to_string(),
             _ => format!("the file belongs to the package \"{package}\": the folder around the outermost one has no __init__.py"),
         };

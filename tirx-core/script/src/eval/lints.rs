@@ -50,7 +50,7 @@ pub const LINTS: &[(&str, &str)] = &[
     ),
     (
         "release",
-        "a call means one thing in TVM 0.26 and another in 0.27, and nothing says for which the file is written",
+        "a call means one thing in TVM 0.26 and another in 0.27, and nothing shows the file's release",
     ),
     (
         "unread-option",

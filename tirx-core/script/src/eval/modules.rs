@@ -142,7 +142,7 @@ pub(super) fn not_found(path: &str, near: Option<&str>) -> Value {
     Value::Unavailable(
         format!(
             "\"{path}\"{HOST}: there is no kernel file or module \"{path}\"{near}; looked for {file}.py and \
-             {file}/__init__.py where the file's packages begin, in the crate with `links = \"{library}\"` \
+             {file}/__init__.py in the folder around the file's packages, in the crate with `links = \"{library}\"` \
              if this one depends on it, and among TVM's modules"
         )
         .into(),

@@ -427,7 +427,7 @@ impl Interpreter {
             let at = self.span(&s.name);
             let line = self.sources.locate(first.code.span).map_or(0, |l| l.line);
             let message = format!(
-                "kernel \"{}\" is defined again: the one of line {line} is lost",
+                "kernel \"{}\" is defined again: it replaces the kernel of line {line} is lost",
                 s.name
             );
             self.lint("redefined-kernel", at, message, "give one of them another name");

@@ -39,12 +39,12 @@ const ABSENT: &[Absent] = &[
     Absent {
         op: Op::PtxTcgen05MmaSp,
         when: When::Always,
-        reason: "0.27 has sparse products of tensor memory for `kind::ti16` and with `collector::b` alone, both for sm_107",
+        reason: "0.27 has sparse products of tensor memory for `kind::ti16` and only with `collector::b`, both for sm_107",
     },
     Absent {
         op: Op::PtxTcgen05MmaSpBlockScale,
         when: When::Always,
-        reason: "0.27 has sparse products with scale factors with collectors alone, for sm_107",
+        reason: "0.27 has sparse products with scale factors only with collectors, for sm_107",
     },
     Absent {
         op: Op::PtxTcgen05Mma,
@@ -78,7 +78,7 @@ const ABSENT: &[Absent] = &[
     },
 ];
 
-const PAIR: &str = "0.27 has a pair of float32 as a variable of uint64 alone, not as a vector";
+const PAIR: &str = "0.27 has a pair of float32 only as a variable of uint64, not as a vector";
 
 /// Functions that are no rows.
 const FUNCTIONS: &[(&str, &str)] = &[(

@@ -341,7 +341,7 @@ impl<'a> Calls<'a> {
         s.body.iter().for_each(|stmt| self.visit_stmt(stmt));
         for clause in &s.elif_else_clauses {
             if let Some(test) = &clause.test {
-                let why = "it is in the condition of an `elif`, before which nothing can stand: write `else:` with an `if` of its own";
+                let why = "it is in the condition of an `elif`, and no statement can precede an `elif`: write `else:` with an `if` inside";
                 self.visit_bound(why, |visitor| visitor.visit_expr(test));
             }
             clause.body.iter().for_each(|stmt| self.visit_stmt(stmt));
@@ -407,8 +407,7 @@ impl<'a> Visitor<'a> for Calls<'a> {
                 });
             }
         }
-        const SOMETIMES: &str =
-            "it is computed only where the condition before it asks for it: write an `if` statement";
+        const SOMETIMES: &str = "it is computed only under the condition before it: write an `if` statement";
         const OFTEN: &str = "it is computed for each element: write a loop";
         match e {
             ast::Expr::BoolOp(op) => {

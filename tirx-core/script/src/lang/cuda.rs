@@ -164,7 +164,7 @@ fn ldg_vector(call: &Call, dst: &[Value], addr: Expr, dtype: DType, vec: &str) -
         "v4" => 4,
         other => {
             return call.fail(format!(
-                "vec must be \"v2\" or \"v4\" where there is dst=, found \"{other}\""
+                "with dst=, vec must be \"v2\" or \"v4\", found \"{other}\""
             ));
         }
     };

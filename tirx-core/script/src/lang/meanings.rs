@@ -15,9 +15,15 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     ("Bind", "Names a value; the form that printed IR has."),
     ("BitwiseAnd", "The bits that both values have."),
-    ("BitwiseNot", "The bits that the value has not."),
-    ("BitwiseOr", "The bits that one of the values has."),
-    ("BitwiseXor", "The bits that exactly one of the values has."),
+    ("BitwiseNot", "The bits that are not set in the value."),
+    (
+        "BitwiseOr",
+        "The bits that are set in at least one of the values.",
+    ),
+    (
+        "BitwiseXor",
+        "The bits that are set in exactly one of the values.",
+    ),
     ("Break", "Leaves the innermost loop."),
     ("Broadcast", "A vector with the value in each of `lanes` lanes."),
     (
@@ -39,7 +45,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     (
         "ExecScope",
-        "An execution scope by its name: thread, warp, warpgroup, cta, cluster. Layouts say which ones they span.",
+        "An execution scope by its name: thread, warp, warpgroup, cta, cluster. Layouts name the scopes that they span.",
     ),
     ("FloatImm", "A constant of a float dtype."),
     ("FloorDiv", "The quotient rounded to minus infinity, as a node."),
@@ -92,7 +98,10 @@ const MEANINGS: &[(&str, &str)] = &[
         "SMEMPool",
         "A pool of dynamic shared memory from which buffers are allocated one after the other.",
     ),
-    ("Select", "One of two values by a condition; both are evaluated."),
+    (
+        "Select",
+        "Selects one of two values by a condition; both are evaluated.",
+    ),
     ("Shuffle", "Lanes picked from vectors, as a new vector."),
     ("StringImm", "A text as an argument of a call."),
     ("Sub", "The difference as a node, not folded."),

@@ -97,11 +97,11 @@ const MEANINGS: &[(&str, &str)] = &[
     ("Buffer.is_scalar", "Whether the buffer has one element."),
     (
         "Buffer.layout",
-        "The layout, which says where each element lies; `None` for the default.",
+        "The layout, which gives the location of each element; `None` for the default.",
     ),
     (
         "Buffer.local",
-        "The elements that this thread has of a buffer in registers, as a buffer of its own.",
+        "This thread's elements of a buffer in registers, as a separate buffer.",
     ),
     ("Buffer.name", "The name."),
     (
@@ -133,7 +133,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     (
         "Buffer.sub",
-        "A part of the buffer, as a buffer of its own: `A.sub[0:16, :]`.",
+        "A part of the buffer, as a separate buffer: `A.sub[0:16, :]`.",
     ),
     (
         "Buffer.tile",
@@ -152,7 +152,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     (
         "SMEMPool.alloc",
-        "A buffer of dynamic shared memory, behind the ones before.",
+        "A buffer of dynamic shared memory, after the earlier buffers.",
     ),
     (
         "SMEMPool.alloc_tcgen05_mma_AB",
@@ -228,7 +228,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     (
         "PipelineState.advance",
-        "Goes on to the next slot; behind the last one the parity changes.",
+        "Advances to the next slot; after the last slot the parity changes.",
     ),
     (
         "SmemDescriptor.init",
@@ -245,11 +245,11 @@ const MEANINGS: &[(&str, &str)] = &[
     ("CudaProfiler.finalize", "Ends the records."),
     (
         "ClusterLaunchControlScheduler.run_scheduler",
-        "The loop of the warp that asks for the next cluster and tells the others.",
+        "The loop of the warp that requests the next cluster and tells the other warps.",
     ),
     (
         "ClusterLaunchControlScheduler.worker",
-        "What a warp that works on tiles sees of the scheduler.",
+        "The scheduler as a warp that works on tiles sees it.",
     ),
     ("IketProfiler.mark", "An event of a name, with a value."),
     (
@@ -258,7 +258,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     ("IketProfiler.range_end", "The range of a token ends."),
     ("IketProfiler.range_push", "A range begins that `range_pop` ends."),
-    ("IketProfiler.range_pop", "The range that began last ends."),
+    ("IketProfiler.range_pop", "Ends the range that began last."),
     ("IketProfiler.sentinel_token", "A token that stands for no range."),
     (
         "IketProfiler.compile",

@@ -96,12 +96,12 @@ impl Chain {
             return;
         }
         let message = format!(
-            "{} is `{}` in TVM 0.26 and `{}` in 0.27, and nothing in the file says for which it is written: it is taken as 0.26's",
+            "{} is `{}` in TVM 0.26 and `{}` in 0.27, and nothing in the file shows its release: the compiler takes it as 0.26",
             self.path,
             was.trim(),
             is.trim()
         );
-        let help = "say `tvm = \"0.26\"` or `tvm = \"0.27\"` in the manifest, or `--tvm`";
+        let help = "write `tvm = \"0.26\"` or `tvm = \"0.27\"` in the manifest, or use `--tvm`";
         interp.lint("release", span, message, help);
     }
 }

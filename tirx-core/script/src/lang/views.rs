@@ -99,7 +99,7 @@ pub(super) fn view(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     for (i, (value, span)) in call.rest.iter().enumerate() {
         if convert::const_int(value) == Some(-1) {
             if unknown.replace(i).is_some() || layout.is_some() {
-                return call.fail("only one extent may be -1, and none where a layout is given");
+                return call.fail("only one extent may be -1, and no extent if a layout is given");
             }
             shape.push(Expr::int32(1).at(*span));
             continue;

@@ -117,7 +117,7 @@ fn word_type(call: &Call, pointer: &Expr, said: &str, dst: DType) -> Result<&'st
         ("", Some(element)) => format!("{}{}", if element.is_int() { 's' } else { 'u' }, element.bits),
         ("", None) => {
             return call.fail_with(
-                "the pointer does not say how wide the word is",
+                "the pointer does not show the width of the word",
                 "write ptx_type=\"u32\"",
             );
         }

@@ -119,8 +119,8 @@ impl Machine<'_, '_> {
     pub(super) fn under_way(&self, name: &str, lane: u32, verb: &str, operation: Mark) -> Box<Trap> {
         let me = self.thread(self.id as u32 * 32 + lane);
         let message = format!(
-            "thread {me} {verb} {name}, which an asynchronous operation writes whose completion this thread has not waited \
-             for{}",
+            "thread {me} {verb} {name}, which an asynchronous operation writes, and this thread has not waited for \
+             its completion{}",
             self.why_not_waited(operation, lane)
         );
         let mut trap = Trap::new(FaultKind::Race, lane, message);
@@ -139,7 +139,7 @@ impl Machine<'_, '_> {
             );
         };
         let message = format!(
-            "tcgen05.ld reads {place}; a tcgen05 operation is in flight whose completion this thread has not waited for"
+            "tcgen05.ld reads {place}; a tcgen05 operation is in flight, and this thread has not waited for its completion"
         );
         let mut trap = Trap::new(FaultKind::Race, lane, message);
         trap.notes.push(("the operation is issued here".to_string(), pc));
@@ -217,8 +217,8 @@ impl Machine<'_, '_> {
                 _ => "writes",
             };
             trap.message = format!(
-                "thread {me} {verb} {name}, which an asynchronous operation {doing} whose completion this thread has not \
-                 waited for{}",
+                "thread {me} {verb} {name}, which an asynchronous operation {doing}, and this thread has not waited \
+                 for its completion{}",
                 self.why_not_waited(other, lane)
             );
             trap.notes
@@ -254,7 +254,7 @@ impl Machine<'_, '_> {
             _ if !own && self.polls(other.pc()) => POLLED,
             _ if matches!(conflict, Conflict::Unmet(..)) => UNMET,
             _ if matches!(conflict, Conflict::Unfenced(_)) => UNFENCED,
-            (true, true) => "no barrier orders it behind them",
+            (true, true) => "no barrier orders it after them",
             (true, false) if other.warp() == self.id => "no warp or block barrier orders the two",
             (true, false) => "no barrier orders the two",
             (false, _) if same_cluster => "no cluster barrier orders the two",
@@ -340,9 +340,9 @@ const SIZES: &str =
 
 /// Why a loop may not poll by plain loads.
 const POLLED: &str = "one of the two is a plain load in the condition of a loop that waits: nvcc may move it out of the loop, and \
-                      it orders nothing. Poll with T.ptx.ld_acquire(…, scope=\"gpu\"), or with T.ptx.ld_volatile and a fence \
-                      behind the loop, and write with T.ptx.st_release";
+                      it orders nothing. Poll with T.ptx.ld_acquire(…, scope=\"gpu\"), or with T.ptx.ld_volatile and \
+                      a fence after the loop, and write with T.ptx.st_release";
 
 /// The fence that is missing where threads that access tensor memory synchronize by relaxed operations.
-pub(super) const UNMET: &str = "the wait between is relaxed, and orders tensor memory with a tcgen05.fence.after_thread_sync \
-                                behind it alone";
+pub(super) const UNMET: &str = "the wait between is relaxed, and orders tensor memory only if a \
+                                tcgen05.fence.after_thread_sync follows it";

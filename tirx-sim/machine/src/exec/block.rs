@@ -293,8 +293,8 @@ impl Block {
             .filter(|s| s.pc == strand.pc);
         let waiting: u32 = waiting.map(|s| s.mask.count_ones()).sum();
         let message = format!(
-            "{waiting} of the block's {} threads wait at a block barrier (cta_sync) within a branch that the others do not take: \
-             all of them must come to it",
+            "{waiting} of the block's {} threads wait at a block barrier (cta_sync) within a branch that other \
+             threads do not take: all threads must come to the barrier",
             ctx.block.iter().product::<u32>()
         );
         let mut trap = Trap::new(

@@ -72,7 +72,7 @@ impl EarlyRead {
     /// The report of the read, which a write follows without an order; `precedes`: the write stands before it in the kernel.
     fn before(&self, write: &Fault, precedes: bool) -> Fault {
         let mut report = (*self.fault).clone();
-        report.message += "; a write comes later, and nothing orders the read behind it: a barrier, or the wait for an operation, is \
+        report.message += "; a write comes later, and nothing orders the read after it: a barrier, or the wait for an operation, is \
                            missing between the two";
         report.notes.push(FaultNote {
             message: write.message.clone(),

@@ -130,7 +130,7 @@ impl Group {
             return Ok(());
         };
         let message = format!(
-            "block ({x}, {y}, {z}) has ended without reaching this barrier of the grid: the others wait for it for ever"
+            "block ({x}, {y}, {z}) has ended without reaching this barrier of the grid: the other blocks wait for it for ever"
         );
         let trap = Trap::new(FaultKind::BarrierDivergence, lane, message);
         Err(fault(ctx, &block.shared, warp, pc, *trap))
@@ -213,8 +213,8 @@ impl Group {
         if let Some(at) = parted {
             let all = block.alive();
             message = format!(
-                "{} of the block's {all} wait at a block barrier (cta_sync) within a branch that the others do not take: \
-                 all of them must come to it; {message}",
+                "{} of the block's {all} wait at a block barrier (cta_sync) within a branch that other threads do not \
+                 take: all threads must come to the barrier; {message}",
                 at.threads
             );
             kind = FaultKind::BarrierDivergence;

@@ -31,8 +31,9 @@ pub(super) struct Arrivals {
 
 /// Why no phase of barrier 0 may be open while threads wait at the block barrier.
 pub(super) const OF_THE_BLOCK: &str = "other threads wait at the block's barrier (cta_sync, or bar.sync 0 without a count), which is \
-                                       barrier 0 too: a GPU stops where some give a count and others do not, be it the number of all \
-                                       threads. Some of the threads use a barrier from 1 to 15";
+                                       barrier 0 too: a GPU stops if some threads give a count and other threads do \
+                                       not, even if the count is the number of all threads. For some of the threads, \
+                                       use a barrier from 1 to 15";
 
 impl Arrivals {
     /// How many threads have arrived, and how many complete the phase.
@@ -183,7 +184,7 @@ impl Machine<'_, '_> {
             Some(phase) if phase.arrived >= phase.threads => Some(&phase.who),
             Some(phase) if phase.threads != threads => {
                 let message = format!(
-                    "warp {warp} arrives at named barrier {id} with a count of {threads} threads, others with {}",
+                    "warp {warp} arrives at named barrier {id} with a count of {threads} threads, other warps with {}",
                     phase.threads
                 );
                 return Some((message, *phase.who.first()?));
@@ -191,8 +192,8 @@ impl Machine<'_, '_> {
             Some(phase) if phase.counted != counted => {
                 let how = |counted| if counted { "with" } else { "without" };
                 let message = format!(
-                    "warp {warp} arrives at named barrier {id} {} a count of threads, others {} one: a GPU stops at the mixture \
-                     (illegal instruction), be the numbers the same",
+                    "warp {warp} arrives at named barrier {id} {} a count of threads, other warps {} a count: a GPU stops at the \
+                     mixture (illegal instruction), even if the numbers are equal",
                     how(counted),
                     how(phase.counted)
                 );
@@ -227,8 +228,8 @@ impl Machine<'_, '_> {
 /// Why barriers with different reductions, or with one and without, may not meet.
 pub(super) fn voting_apart(barrier: &str) -> String {
     format!(
-        "some warps come to {barrier} with a reduction (barrier.red) and others without it, or with another one: PTX leaves open what \
-         happens where they meet in one phase"
+        "some warps come to {barrier} with a reduction (barrier.red) and other warps without it, or with another \
+         reduction: PTX does not define a phase that mixes them"
     )
 }
 

@@ -114,7 +114,7 @@ impl Registers {
         let (way, other) = if more { ("inc", "dec") } else { ("dec", "inc") };
         let launched = if launched { " from its launch" } else { "" };
         Err(format!(
-            "setmaxnreg.{way} to {count} registers where the warp has {now}{launched}, which is undefined: use setmaxnreg.{other}"
+            "setmaxnreg.{way} to {count} registers, but the warp has {now}{launched}: this is undefined; use setmaxnreg.{other}"
         ))
     }
 
@@ -146,7 +146,7 @@ impl Registers {
         };
         if let Some(other) = group.clone().find(early) {
             return Err(format!(
-                "setmaxnreg {count}: nothing orders it behind the setmaxnreg before in warp {other}: the warps of a warpgroup \
+                "setmaxnreg {count}: nothing orders it after the earlier setmaxnreg of warp {other}: the warps of a warpgroup \
                  synchronize between two of them"
             ));
         }

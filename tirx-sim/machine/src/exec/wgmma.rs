@@ -672,7 +672,7 @@ impl Machine<'_, '_> {
             let Some((_, byte, shared)) = place else {
                 let message = format!(
                     "the descriptor of {operand} (start {:#x}, leading {}, stride {}, {:?}) names bytes at {raw:#x} of \
-                     shared memory, beyond the array where it starts",
+                     shared memory, beyond the array in which it starts",
                     descriptor.start, descriptor.leading, descriptor.stride, descriptor.swizzle
                 );
                 return Err(Trap::new(FaultKind::OutOfBounds, 0, message));

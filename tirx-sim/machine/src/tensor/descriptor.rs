@@ -127,7 +127,7 @@ impl Descriptor {
         };
         if bits >> 46 & 7 != 1 {
             return Err(format!(
-                "the matrix descriptor {bits:#018x} has {:#05b} in bits 46 to 48, where tcgen05 expects 0b001: it was \
+                "the matrix descriptor {bits:#018x} has {:#05b} in bits 46 to 48, but tcgen05 expects 0b001: it was \
                  not made by tcgen05.encode_matrix_descriptor",
                 bits >> 46 & 7
             ));

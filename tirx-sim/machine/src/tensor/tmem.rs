@@ -106,11 +106,11 @@ impl TensorMemory {
                 Ok(())
             }
             Some((_, block)) => Err(format!(
-                "tcgen05.dealloc of {columns} columns at {address:#x}, where {} are allocated",
+                "tcgen05.dealloc of {columns} columns at {address:#x}, but {} are allocated",
                 block.columns
             )),
             None => Err(format!(
-                "tcgen05.dealloc at {address:#x}, where no allocation begins{}",
+                "tcgen05.dealloc at {address:#x}, but no allocation begins there{}",
                 self.allocations()
             )),
         }

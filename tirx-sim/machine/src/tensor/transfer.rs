@@ -101,7 +101,7 @@ impl Transfer {
             return Ok(own);
         }
         Err(format!(
-            "lanes {lane} to {} of tensor memory, where warp {warp} may access lanes {first} to {} (those of its number \
+            "lanes {lane} to {} of tensor memory, but warp {warp} may access lanes {first} to {} (those of its number \
              in the warpgroup)",
             lane + self.lanes() - 1,
             first + 31

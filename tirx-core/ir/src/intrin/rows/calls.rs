@@ -40,8 +40,8 @@ rows! { $ calls {
         .effect(Opaque).traits(FOREIGN.whole_vector());
     /// `printf(format, …)` from the device.
     CudaPrintf = Row::new("tirx.cuda.printf", "cuda.printf", special()).args(&[arg("fmt", NAME), rest("args", NODE)]).checked(printed);
-    /// Whether the code is for this GPU: `"sm_90a"` is that one alone, `"sm_100f"` those of its family, `"sm_90"` this and later ones.
-    /// The compiler answers for each target; of an `if` the branch that holds is left.
+    /// Whether the code is for this GPU: `"sm_90a"` is this GPU alone, `"sm_100f"` every GPU of its family,
+    /// `"sm_90"` this GPU and all later GPUs. The compiler answers for each target and keeps one branch of an `if`.
     CudaTargetIs = Row::new("tirx.cuda.target_is", "cuda.target_is", lowered()).args(&[arg("arch", NAME)])
         .gives(DType::BOOL).effect(Pure).checked(architecture);
     /// Calls a packed function by name (argument 0): on the host, launches a device function.

@@ -68,7 +68,7 @@ rows! { $ convert {
                     rbits=None, scale_factor=None)")
         .checked(known).value(ResultRule::Of(carrier)).effect(Pure).needs_by(gpus).since_by(release).section("cvt");
     /// Eight float32 as eight float4_e2m1fn in one word, rounded to the nearest even and saturated; `x0` is in the lowest four bits.
-    /// Newer than TVM 0.27.0.post1, which does not have it.
+    /// TVM 0.27.0.post1 does not have it yet.
     CudaCvtE2m1x8F32 = Row::new("tirx.cuda.cvt_e2m1x8_f32", "cuda.cvt_e2m1x8_f32",
         pure_ptx(".reg .b8 b0, b1, b2, b3; \
                   cvt.rn.satfinite.e2m1x2.f32 b0, {x1}, {x0}; cvt.rn.satfinite.e2m1x2.f32 b1, {x3}, {x2}; \

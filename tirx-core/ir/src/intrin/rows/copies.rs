@@ -149,8 +149,8 @@ fn bulk_ends(_: &Operands, argument: &str) -> u32 {
 const BULK: Traits = Traits::PLAIN.by(Engine::BulkCopy);
 
 rows! { $ copies {
-    /// Copies `cp_size` bytes (4, 8 or 16) from global memory `src_ptr` to shared memory `dst_ptr`, asynchronously. Nothing is
-    /// copied if `predicate` is 0; with `fill_mode="zero"` zeros are written then.
+    /// Copies `cp_size` bytes (4, 8 or 16) from global memory `src_ptr` to shared memory `dst_ptr`, asynchronously. If
+    /// `predicate` is 0, it copies nothing; with `fill_mode="zero"` it writes zeros instead.
     PtxCpAsync = Row::new("tirx.ptx.cp_async", "ptx.cp_async",
         ptx("{?guarded:.reg .pred p; setp.ne.b32 p, {predicate}, 0; @p }\
              {?zeros:.reg .pred p; .reg .b32 n; setp.ne.b32 p, {predicate}, 0; selp.b32 n, {cp_size}, 0, p; }\
@@ -180,7 +180,7 @@ rows! { $ copies {
     /// Makes the mbarrier `bar` track this thread's `cp.async` copies: it arrives once they are complete. With
     /// `noinc=True` this is one of the arrivals that `mbarrier.init` counts, so a phase that waits for the copies of 32
     /// threads is initialized with 32. Without it the count of pending arrivals is incremented first, so the arrival
-    /// stands beside the counted ones: each thread arrives by itself as well, after this.
+    /// is additional: each thread must also arrive by itself, after this.
     PtxCpAsyncMbarrierArrive = Row::new("tirx.ptx.cp_async_mbarrier_arrive", "ptx.cp_async.mbarrier.arrive",
         ptx("cp.async.mbarrier.arrive{?noinc:.noinc}.{space}.b64 [{bar}];"))
         .signature("(bar, noinc=False, space='shared')")
@@ -206,8 +206,8 @@ rows! { $ copies {
         .aligned(bulk_ends).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
 
     /// Copies `num_bytes` (a multiple of 16) from global memory to shared memory of the cluster, and counts the bytes
-    /// at the mbarrier. With `multicast` the data goes to the same address in each block of `cta_mask`, and counts at
-    /// each one's mbarrier.
+    /// at the mbarrier. With `multicast` the data goes to the same address in each block of `cta_mask`, and counts
+    /// at the mbarrier of each block.
     PtxCpAsyncBulkG2sCluster = Row::new("tirx.ptx.cp_async_bulk_g2s_cluster", "ptx.cp_async_bulk_g2s_cluster",
         ptx("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes{?multicast:.multicast::cluster}\
              {?has_cache_policy:.L2::cache_hint} [{dst_ptr}], [{src_ptr}], {num_bytes}, [{mbarrier_ptr}]\
@@ -220,8 +220,8 @@ rows! { $ copies {
         .completed(HINT, policy)
         .arch(SM_90).traits(BULK).section("cp.async.bulk").aligned(bulk_ends).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
 
-    /// Copies `num_bytes` from this block's shared memory to another block's of the cluster: `dst_ptr` and `mbarrier` are
-    /// addresses that `T.ptx.map_shared_rank` gave.
+    /// Copies `num_bytes` from this block's shared memory to another block's shared memory in the cluster: `dst_ptr` and `mbarrier` are
+    /// addresses from `T.ptx.map_shared_rank`.
     PtxCpAsyncBulkS2sCluster = Row::new("tirx.ptx.cp_async_bulk_s2s_cluster", "ptx.cp_async_bulk_s2s_cluster",
         ptx("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [{dst_ptr}], [{src_ptr}], {num_bytes}, \
              [{mbarrier}];"))
@@ -234,8 +234,8 @@ rows! { $ copies {
         .args(&[arg("dst_ptr", SHARED), arg("src_ptr", SHARED), arg("size", U32), arg("mbar", SHARED)])
         .arch(SM_90).traits(BULK).section("cp.async.bulk").aligned(bulk_ends).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
 
-    /// Copies `num_bytes` (a multiple of 16) from shared to global memory; completion is waited for by bulk groups. With
-    /// `cp_mask` only the bytes of each 16 whose bit of `byte_mask` is set.
+    /// Copies `num_bytes` (a multiple of 16) from shared to global memory; wait for completion with bulk groups. With
+    /// `cp_mask` it copies only the bytes of each 16 whose bit of `byte_mask` is set.
     PtxCpAsyncBulkS2g = Row::new("tirx.ptx.cp_async_bulk_s2g", "ptx.cp_async_bulk_s2g",
         ptx("cp.async.bulk.global.shared::cta.bulk_group{?has_cache_policy:.L2::cache_hint}{?cp_mask:.cp_mask} [{dst_ptr}], \
              [{src_ptr}], {num_bytes}{?has_cache_policy:, {cache_policy}}{?cp_mask:, {byte_mask}};"))
@@ -297,7 +297,7 @@ rows! { $ copies {
         .arch(SM_90).needs(&[("cta_group", "2", BLACKWELL), ("load_mode", "tile_gather4", BLACKWELL)])
         .traits(BULK).section("cp.async.bulk.tensor").sources(&["tensormap_addr"]).destinations(&["dst_ptr"]);
 
-    /// Copies a box from shared memory to the tensor of a tensor map, at `coords`; completion is waited for by bulk groups.
+    /// Copies a box from shared memory to the tensor of a tensor map, at `coords`; wait for completion with bulk groups.
     PtxCpAsyncBulkTensorS2g = Row::new("tirx.ptx.cp_async_bulk_tensor_shared_to_global", "ptx.cp_async.bulk.tensor.s2g",
         ptx("cp.async.bulk.tensor.{dim}d.global.shared::cta.tile.bulk_group{?has_cache_policy:.L2::cache_hint} \
              [{tensormap_addr}, {{{coords}}}], [{src_ptr}]{?has_cache_policy:, {cache_policy}};"))
@@ -310,8 +310,8 @@ rows! { $ copies {
         .arch(SM_90).traits(BULK).section("cp.async.bulk.tensor")
         .sources(&["src_ptr"]).destinations(&["tensormap_addr"]);
 
-    /// Combines a box of shared memory with the tensor of a tensor map, at `coords`, element by element with `red_op`; completion
-    /// is waited for by bulk groups.
+    /// Combines a box of shared memory with the tensor of a tensor map, at `coords`, element by element with `red_op`; wait
+    /// for completion with bulk groups.
     PtxCpAsyncBulkTensorS2gReduce = Row::new("tirx.ptx.cp_async_bulk_tensor_shared_to_global_reduce",
         "ptx.cp_async.bulk.tensor.s2g_reduce",
         ptx("cp.reduce.async.bulk.tensor.{dim}d.global.shared::cta.{red_op}.tile.bulk_group{?has_cache_policy:.L2::cache_hint} \

@@ -19,7 +19,7 @@ rows! { $ iket {
     /// A range begins that `T.cuda.iket.range_pop` ends.
     CudaIketRangePush = Row::new("tirx.cuda.iket_range_push", "cuda.iket.range_push", code(""))
         .args(&[arg("name", NAME), optional("payload", Kind::Any)]);
-    /// The range that began last ends.
+    /// Ends the range that began last.
     CudaIketRangePop = Row::new("tirx.cuda.iket_range_pop", "cuda.iket.range_pop", code(""));
     /// A token that stands for no range.
     CudaIketSentinelToken = Row::new("tirx.cuda.iket_sentinel_token", "cuda.iket.sentinel_token", code("return 0;"))

@@ -11,8 +11,8 @@ rows! { $ instruction {
         .args(&[arg("mnemonic", NAME), rest("operands", NODE)])
         .checked(call::check)
         .traits(Traits::SYNC.synchronizes(Synchronizes::Memory).memory(Memory::ReadsAndWrites));
-    /// The address `base` moved by `byte_offset` bytes, a constant: `[base+offset]` in an instruction of PTX. It is an operand of
-    /// such an instruction, and nothing else.
+    /// The address `base` moved by `byte_offset` bytes, a constant: `[base+offset]` in an instruction of PTX. It can
+    /// only be an operand of an instruction of PTX.
     PtxAddr = Row::new("tirx.ptx.addr", "ptx.addr", special())
         .args(&[arg("base", NODE), arg("byte_offset", I32)])
         .value(crate::intrin::ResultRule::Arg(0)).effect(crate::intrin::Effect::Pure);

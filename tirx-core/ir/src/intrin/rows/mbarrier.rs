@@ -53,14 +53,14 @@ const SM_90: Arch = Arch::least(90);
 
 rows! { $ mbarrier {
     /// Initializes the mbarrier `bar`: each phase waits for `thread_count` arrivals; the first phase is 0. One thread
-    /// does it, before any other uses the barrier (`T.ptx.fence.mbarrier_init` or a barrier of the block makes the
+    /// does it, before any other thread uses the barrier (`T.ptx.fence.mbarrier_init` or a barrier of the block makes the
     /// initialization visible).
     PtxMbarrierInit = Row::new("tirx.ptx.mbarrier_init", "ptx.mbarrier.init",
         ptx("mbarrier.init.shared.b64 [{bar}], {thread_count};"))
         .args(&[arg("bar", SHARED), arg("thread_count", U32)])
         .arch(Arch::least(80)).traits(Traits::SYNC).section("mbarrier.init");
 
-    /// Invalidates the mbarrier `bar`: its memory may be used for something else afterwards.
+    /// Invalidates the mbarrier `bar`: its memory can then be used for other data.
     PtxMbarrierInval = Row::new("tirx.ptx.mbarrier_inval", "ptx.mbarrier.inval",
         ptx("mbarrier.inval.shared.b64 [{bar}];"))
         .args(&[arg("bar", SHARED)])
@@ -137,8 +137,8 @@ rows! { $ mbarrier {
         .checked(remote)
         .arch(SM_90).traits(Traits::SYNC).section("mbarrier.complete_tx");
 
-    /// Waits until the phase of parity `phase` (0 or 1) of the mbarrier `bar` has completed: a wait for the parity that the
-    /// barrier is in blocks, one for the other parity returns. Acquires at scope `cta`.
+    /// Waits until the phase of parity `phase` (0 or 1) of the mbarrier `bar` has completed: a wait for the parity
+    /// of the current phase blocks, and a wait for the other parity returns. Acquires at scope `cta`.
     PtxMbarrierTryWait = Row::new("tirx.ptx.mbarrier_try_wait", "ptx.mbarrier.try_wait",
         ptx(".reg .pred done; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 done, [{bar}], {phase}, 0x989680; \
              @done bra.uni DONE; bra.uni AGAIN; DONE:"))
@@ -154,7 +154,7 @@ rows! { $ mbarrier {
         .arch(SM_90).traits(Traits::WAIT).section("mbarrier.test_wait, mbarrier.try_wait").also(&["cuda.mbarrier_wait_acquire_cluster"]);
 
     /// As `T.ptx.mbarrier.try_wait`, without acquiring: writes before the arrivals are visible only after a fence
-    /// (`T.ptx.fence("acq_rel", scope)`). Newer than TVM 0.27.0.post1, which does not have it.
+    /// (`T.ptx.fence("acq_rel", scope)`). TVM 0.27.0.post1 does not have it yet.
     PtxMbarrierTryWaitRelaxed = Row::new("tirx.cuda.mbarrier_wait_relaxed", "cuda.mbarrier_wait_relaxed",
         ptx(".reg .pred done; AGAIN: mbarrier.try_wait.parity.relaxed.{scope}.shared::cta.b64 done, [{bar}], {phase}; \
              @done bra.uni DONE; bra.uni AGAIN; DONE:"))

@@ -85,7 +85,7 @@ rows! { $ nvshmem {
     NvshmemBarrierAll = Row::new("tirx.nvshmem.barrier_all", "nvshmem.barrier_all",
         function("nvshmem_barrier_all").headers(HEADERS))
         .arch(VOLTA).traits(Traits::WAIT).section("NVSHMEM: collectives");
-    /// Copies `nelems` bytes from `src` of GPU `pe` to `dst` of this one; complete after `T.nvshmem.quiet`.
+    /// Copies `nelems` bytes from `src` of GPU `pe` to `dst` of this GPU; complete after `T.nvshmem.quiet`.
     NvshmemGetmemNbi = moves("tirx.nvshmem.getmem_nbi", "nvshmem.getmem_nbi",
         "nvshmem_getmem_nbi(const_cast<void*>(dst), src, nelems, pe);");
     /// The same, by the threads of a warp together.

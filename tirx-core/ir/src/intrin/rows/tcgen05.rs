@@ -435,9 +435,9 @@ rows! { $ tcgen05 {
         .signature("(taddr, cta_group=1)").args(&[arg("taddr", U32), arg("cta_group", GROUP)])
         .arch(EXACT).traits(ENGINE).section("tcgen05.shift");
 
-    /// Loads tensor memory at `src_addr` (moved by `row` and `col`) into registers of the warp: `regs` are the thread's, as many as
-    /// `shape` and `num` say. A warp reaches the 32 lanes of its quarter. `pack` puts two 16-bit elements in a register. The
-    /// registers are there after `T.ptx.tcgen05.wait.ld`.
+    /// Loads tensor memory at `src_addr` (moved by `row` and `col`) into registers of the warp: `regs` are the
+    /// thread's registers; `shape` and `num` fix their number. A warp reaches the 32 lanes of its quarter. `pack` puts two 16-bit elements in a register. The
+    /// registers are valid after `T.ptx.tcgen05.wait.ld`.
     PtxTcgen05Ld = Row::new("tirx.ptx.tcgen05_ld", "ptx.tcgen05.ld",
         ptx("{?moved:.reg .b32 at; shl.b32 at, {row}, 16; add.u32 at, at, {col}; add.u32 at, at, {src_addr}; }\
              tcgen05.ld.sync.aligned.{shape}.x{num}{?pack:.pack::16b}.b32 {{{regs}}}, \
@@ -450,7 +450,7 @@ rows! { $ tcgen05 {
         .checked(ldst)
         .arch(BLACKWELL).traits(WARP.by(Engine::Tcgen05)).section("tcgen05.ld");
 
-    /// Stores registers of the warp to tensor memory, as `T.ptx.tcgen05.ld` loads them. It is done after
+    /// Stores registers of the warp to tensor memory, as `T.ptx.tcgen05.ld` loads them. The store is complete after
     /// `T.ptx.tcgen05.wait.st`.
     PtxTcgen05St = Row::new("tirx.ptx.tcgen05_st", "ptx.tcgen05.st",
         ptx("{?moved:.reg .b32 at; shl.b32 at, {row}, 16; add.u32 at, at, {col}; add.u32 at, at, {dst_addr}; }\
@@ -465,7 +465,7 @@ rows! { $ tcgen05 {
         .arch(BLACKWELL).traits(WARP.by(Engine::Tcgen05)).section("tcgen05.st");
 
     /// Copies a matrix in shared memory, given by its descriptor, to tensor memory at `taddr` (moved by `row` and `col`),
-    /// asynchronously. `multicast` says to which warps' lanes; `decompress` spreads 4- or 6-bit elements to bytes.
+    /// asynchronously. `multicast` selects the warps whose lanes receive the data; `decompress` spreads 4- or 6-bit elements to bytes.
     PtxTcgen05Cp = Row::new("tirx.ptx.tcgen05_cp", "ptx.tcgen05.cp",
         ptx("{?moved:.reg .b32 at; shl.b32 at, {row}, 16; add.u32 at, at, {col}; add.u32 at, at, {taddr}; }\
              tcgen05.cp.cta_group::{cta_group}.{shape}{.multicast}{.decompress} [{?moved:at}{!moved:{taddr}}], {src_desc};")
@@ -481,7 +481,7 @@ rows! { $ tcgen05 {
         .arch(BLACKWELL).traits(ENGINE).section("tcgen05.cp");
 
     /// Makes the mbarrier `bar` (of each CTA of `cta_mask`) track this thread's `tcgen05` instructions: it receives one
-    /// arrival when they are complete. Nothing happens if `pred` is 0.
+    /// arrival when they are complete. If `pred` is 0, nothing happens.
     PtxTcgen05Commit = Row::new("tirx.ptx.tcgen05_commit", "ptx.tcgen05.commit",
         ptx("{?pred:.reg .pred p; setp.ne.b32 p, {pred}, 0; @p }tcgen05.commit.cta_group::{cta_group}.mbarrier::arrive::one.\
              shared::cluster{?multicast:.multicast::cluster}.b64 [{bar}]{?multicast:, {cta_mask}};").words(commit_words))
@@ -534,7 +534,7 @@ rows! { $ tcgen05 {
     /// `D = A * B` (`enable_input_d` 0) or `D = A * B + D`, asynchronously, by one thread for its CTA (or pair): D is in tensor memory
     /// at `d_tmem_addr`, A in shared memory (`a_operand` is its descriptor) or tensor memory (`use_a_tmem`: its address), B in
     /// shared memory; `i_desc` is the instruction descriptor. `scale_input_d` divides D by a power of two first;
-    /// `disable_output_lane` are masks of lanes that are not written; nothing happens if `pred` is 0.
+    /// `disable_output_lane` has masks of the lanes that are not written; nothing happens if `pred` is 0.
     PtxTcgen05Mma = Row::new("tirx.ptx.tcgen05_mma", "ptx.tcgen05.mma",
         ptx(".reg .pred p; setp.ne.b32 p, {enable_input_d}, 0; {?pred:.reg .pred issue; setp.ne.b32 issue, {pred}, 0; @issue }\
              tcgen05.mma{?weight_stationary:.ws}.cta_group::{cta_group}.kind::{kind} [{d_tmem_addr}], \

@@ -148,8 +148,8 @@ const SIGN: Kind = Kind::Immediate(-1, 1);
 const ACCUMULATOR: Kind = Kind::Element(Access::InOut, Ty::FromWords);
 
 rows! { $ wgmma {
-    /// Orders accesses to registers and shared memory before the `wgmma` that follow; needed before the first one and whenever
-    /// threads touched the registers of D or A.
+    /// Orders accesses to registers and shared memory before the `wgmma` that follow; needed before the first
+    /// `wgmma` and after each access of threads to the registers of D or A.
     PtxWgmmaFence = Row::new("tirx.ptx.wgmma_fence", "ptx.wgmma.fence", ptx("wgmma.fence.sync.aligned;"))
         .also(&["ptx.wgmma.arrive"])
         .arch(HOPPER).traits(TOGETHER).section("wgmma.fence");
@@ -195,7 +195,7 @@ rows! { $ wgmma {
         .checked(wgmma)
         .arch(HOPPER).traits(TOGETHER.by(Engine::Wgmma)).section("wgmma.mma_async");
 
-    /// The same with A in registers: `a_regs` are the thread's 32-bit registers of A, then come those of D.
+    /// The same with A in registers: `a_regs` are the thread's 32-bit registers of A; the registers of D follow.
     PtxWgmmaMmaAsyncRs = Row::new("tirx.ptx.wgmma_mma_async_rs", "ptx.wgmma.mma_async.rs",
         ptx(".reg .pred p; setp.ne.b32 p, {scaleD}, 0; wgmma.mma_async.sync.aligned.m{M}n{N}k{K}.{d}.{ab} {{{accums}}}, \
              {{{a_regs}}}, {descB}, p{modifiers};").words(wgmma_words))

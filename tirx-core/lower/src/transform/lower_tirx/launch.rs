@@ -109,7 +109,7 @@ fn wrap(region: &Stmt, span: Span, targets: &[Target], decisions: &mut Vec<Decis
     if collect.declared.is_empty() {
         if !has_launch(&body) {
             return Err(Box::new(
-                Diagnostic::new(span, "the kernel does not say how many threads it has")
+                Diagnostic::new(span, "the kernel does not declare its number of threads")
                     .help("declare scope ids, as in bx = T.cta_id([1]); tx = T.thread_id([128])"),
             ));
         }

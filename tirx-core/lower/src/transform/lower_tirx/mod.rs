@@ -37,6 +37,15 @@ use crate::ir::IRModule;
 
 /// Lowers every function.
 pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnostics> {
+    run_deciding(module, context, &mut Vec::new())
+}
+
+/// [`run`]; appends the decisions about the tile primitives, without their warnings, also if it fails.
+pub(super) fn run_deciding(
+    module: IRModule,
+    context: &PassContext,
+    all: &mut Vec<Decision>,
+) -> Result<IRModule, Diagnostics> {
     let sources = module.sources.clone();
     module.try_map(|func| {
         let targets = context.targets(&func);
@@ -45,8 +54,13 @@ pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnost
         if decisions.iter().any(|decision| decision.separates) {
             context.separated.set(true);
         }
+        let warnings: Vec<NamedWarning> = decisions
+            .iter_mut()
+            .filter_map(|decision| decision.warning.take())
+            .collect();
+        all.append(&mut decisions);
         let func = lowered?;
-        for warning in decisions.into_iter().filter_map(|decision| decision.warning) {
+        for warning in warnings {
             if !sources.allows(warning.name, warning.diagnostic.span) {
                 context.warn(warning.diagnostic);
             }

@@ -95,8 +95,11 @@ pub(super) fn resolve(declared: &[Declared]) -> Result<Resolved> {
         .or_else(|| inferred(CTA, THREAD))
         .ok_or_else(|| {
             Box::new(
-                Diagnostic::new(first, "the kernel does not say how many threads a CTA has")
-                    .help("declare the threads, as in tx = T.thread_id([128])"),
+                Diagnostic::new(
+                    first,
+                    "the kernel does not declare the number of threads of a CTA",
+                )
+                .help("declare the threads, as in tx = T.thread_id([128])"),
             )
         })?;
     check_whole_warps(declared, &block)?;
@@ -427,7 +430,7 @@ mod tests {
         );
         assert_eq!(
             message(&[declare(CtaId, 1, Some(&[2]))]),
-            "the kernel does not say how many threads a CTA has"
+            "the kernel does not declare the number of threads of a CTA"
         );
         assert_eq!(
             message(&[declare(LaneId, 1, Some(&[64]))]),

@@ -82,8 +82,8 @@ impl Launch {
         match &self.dynamic_shared {
             Some((bytes, span)) if bytes.is_int(0) && self.pool.is_none() => Err(Box::new(
                 Diagnostic::new(*span, "this pool of shared memory has no size")
-                    .label("nothing says how much of it is used")
-                    .help("call commit() of the pool behind its last alloc"),
+                    .label("the size that the kernel uses is not known")
+                    .help("call commit() of the pool after its last alloc"),
             )),
             _ => Ok(()),
         }

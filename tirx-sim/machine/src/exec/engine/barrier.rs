@@ -84,7 +84,8 @@ impl Machine<'_, '_> {
             Some(rank) => match self.peers.get(rank) {
                 Some(block) if !block.gone() => &mut block.shared,
                 _ => {
-                    let message = format!("{name} of rank {rank} of the cluster, where no block runs");
+                    let message =
+                        format!("{name} of rank {rank} of the cluster, and no block of this rank runs");
                     return Err(misuse(lane, message));
                 }
             },
@@ -445,8 +446,8 @@ impl Machine<'_, '_> {
         match engine.waited_at.get(&(self.id as u32 * 32 + lane, *byte)) {
             None => format!(": it completes at {name}"),
             Some((.., true)) => format!(
-                ": it completes at {name}, for which this thread has waited by a relaxed wait, which orders nothing: a wait that \
-                 acquires, or a fence behind it, is missing"
+                ": it completes at {name}, for which this thread has waited by a relaxed wait, which orders nothing: a \
+                 wait that acquires, or a fence after the wait, is missing"
             ),
             Some((_, phase, false))
                 if phase.wrapping_add(1) == *issued && account.is_some_and(|of| of.expected == 0) =>
@@ -454,14 +455,14 @@ impl Machine<'_, '_> {
                 let before = engine.barriers.get(byte).and_then(|b| b.account(*phase));
                 format!(
                     ": it completes at {name}, whose phase {phase} was complete before it was issued: the phase expected {} bytes \
-                     (expect_tx), and the one behind it expects none",
+                     (expect_tx), and the next phase expects none",
                     before.unwrap_or_default().expected
                 )
             }
             // The wait was for the phase before the first.
             Some((parity, u64::MAX, false)) => format!(
-                ": it completes at {name}, where this thread has waited for parity {parity} last, which needs no phase to \
-                 complete: the first phase of an mbarrier has parity 0"
+                ": it completes at {name}; this thread's last wait there was for parity {parity}, which needs no completed \
+                 phase: the first phase of an mbarrier has parity 0"
             ),
             Some((_, phase, false))
                 if phase == issued && account.is_some_and(|of| of.expected < of.issued) =>
@@ -473,8 +474,8 @@ impl Machine<'_, '_> {
                 )
             }
             Some((parity, phase, false)) => format!(
-                ": it completes at {name}, where this thread has waited for parity {parity} last, which phase {phase} had \
-                 completed before"
+                ": it completes at {name}; this thread's last wait there was for parity {parity}, which phase {phase} had \
+                 already completed"
             ),
         }
     }

@@ -261,7 +261,7 @@ impl Block {
                     Some(block) if !block.gone() => &mut block.shared,
                     _ => {
                         let message = format!(
-                            "{} completes at {name} of rank {rank}, where no block runs",
+                            "{} completes at {name} of rank {rank}, and no block of this rank runs",
                             operation.name
                         );
                         return Err(misuse(operation.lane, message));

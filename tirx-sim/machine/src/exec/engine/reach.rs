@@ -221,7 +221,7 @@ impl Reach<'_, '_> {
                 }
                 _ => {
                     let message = format!(
-                        "{name} {verb} shared `{}` of rank {rank} of the cluster, where no block runs",
+                        "{name} {verb} shared `{}` of rank {rank} of the cluster, and no block of this rank runs",
                         array.name
                     );
                     return Err(self.trap(FaultKind::OutOfBounds, message));
@@ -444,7 +444,7 @@ impl Reach<'_, '_> {
             Conflict::Constant(..) => crate::exec::blame::CONSTANT,
             Conflict::Read(_) if !mark.is_operation() => {
                 "nothing orders the two: the thread that issued the operation has not waited until the readers were done (by an \
-                 mbarrier at which they arrive behind their reads, or a barrier)"
+                 mbarrier at which they arrive after their reads, or a barrier)"
             }
             _ => {
                 "nothing orders the two: the access was not done before the operation was issued, and its thread has not waited for the operation"

@@ -78,7 +78,7 @@ impl Machine<'_, '_> {
             return Ok(());
         }
         if mask != self.warp.exist {
-            let message = "lanes of a warp are at a function of NVSHMEM that all of them do together, and others are not";
+            let message = "lanes of a warp are at a function of NVSHMEM that all lanes execute together, and other lanes are not";
             return Err(crate::exec::Trap::new(
                 FaultKind::InvalidLanes,
                 mask.trailing_zeros() % 32,

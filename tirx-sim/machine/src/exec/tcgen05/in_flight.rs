@@ -88,7 +88,7 @@ impl Reach<'_, '_> {
             Some(block) if !block.gone() => Ok(&mut block.shared.bank),
             _ => Err(misuse(
                 self.operation.lane,
-                format!("{name} reaches rank {rank} of the cluster, where no block runs"),
+                format!("{name} reaches rank {rank} of the cluster, and no block of this rank runs"),
             )),
         }
     }

@@ -300,7 +300,7 @@ impl Machine<'_, '_> {
             return Ok(());
         }
         let message = format!(
-            "a tcgen05 instruction of cta_group {group}, and one of cta_group {first} before: all of a kernel have the same"
+            "a tcgen05 instruction of cta_group {group}, and one of cta_group {first} before: all tcgen05 instructions of a kernel have the same cta_group"
         );
         let mut trap = misuse(mask.trailing_zeros() % 32, message);
         trap.notes.push((format!("the one of cta_group {first}"), at));

@@ -81,7 +81,7 @@ pub(super) fn warn(region: &Stmt, decisions: &mut [Decision]) {
             missing.row().script
         );
         let help = format!(
-            "wait before the result is used, and before the kernel ends; `cargo tirx explain` says how. \
+            "wait before the result is used, and before the kernel ends; `cargo tirx explain` shows the wait. \
              `# tirx: allow({UNAWAITED_CALL})` on the line turns the warning off"
         );
         decision.warning = Some(NamedWarning {

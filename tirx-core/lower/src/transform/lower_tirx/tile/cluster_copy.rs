@@ -72,7 +72,7 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let (dst, src) = call.moved()?;
     let mbar = call
         .option_expr("mbar")
-        .ok_or("mbar= is missing, where the bytes arrive")?;
+        .ok_or("mbar= is missing: the mbarrier that counts the bytes")?;
     let rank = call
         .option_expr("remote_cta_id")
         .ok_or("remote_cta_id= is missing, the rank of the receiving block")?;

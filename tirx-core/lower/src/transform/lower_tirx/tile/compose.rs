@@ -94,7 +94,7 @@ fn plan(call: &Call<'_>, _: &mut Context<'_>) -> Result<Plan, Decline> {
         }
         TileOp::ReduceNegate => {
             if call.flag("accum")? {
-                return Err("with accum=True it is not said which part is negated".into());
+                return Err("with accum=True it is ambiguous which part is negated".into());
             }
             let output = call.region("output")?.clone();
             let minus = typing::cast(typing::Operand::Int(-1), output.buffer.dtype, call.span);

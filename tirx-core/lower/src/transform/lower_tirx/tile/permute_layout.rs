@@ -38,7 +38,7 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
         SAME_ELEMENTS,
     ],
     plan,
-    doc: "through registers of a warp, without conflicts of banks where there is a way",
+    doc: "through registers of a warp, without bank conflicts if possible",
     ..Variant::DEFAULT
 }];
 

@@ -156,7 +156,7 @@ impl fmt::Display for Completion {
         match self {
             Completion::Done => f.write_str("nothing: the threads of the scope see the result"),
             Completion::OwnPart => {
-                f.write_str("a barrier of the scope, before threads read what others wrote")
+                f.write_str("a barrier of the scope, before other threads read the elements")
             }
             Completion::CommitGroup => f.write_str(
                 "T.ptx.cp_async.commit_group(), T.ptx.cp_async.wait_group(n) in each thread, then a barrier of the scope",

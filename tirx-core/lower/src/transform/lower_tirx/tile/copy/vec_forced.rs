@@ -67,19 +67,19 @@ pub(super) const HINTS: &[TileOption] = &[
             "L1::no_allocate",
         ]),
         default: "None",
-        doc: "how a load from global memory leaves its line in L1, such as \"L1::no_allocate\"",
+        doc: "the eviction priority of a load from global memory in L1, such as \"L1::no_allocate\"",
     },
     TileOption {
         name: "l2_evict",
         kind: OptionKind::Word(&["", "L2::evict_normal", "L2::evict_first", "L2::evict_last"]),
         default: "None",
-        doc: "the same in L2, such as \"L2::evict_first\"",
+        doc: "the eviction priority in L2, such as \"L2::evict_first\"",
     },
     TileOption {
         name: "prefetch_size",
         kind: OptionKind::Word(&["", "L2::64B", "L2::128B", "L2::256B"]),
         default: "None",
-        doc: "how much around a load is prefetched to L2, such as \"L2::128B\"",
+        doc: "the size of the prefetch to L2 around a load, such as \"L2::128B\"",
     },
 ];
 

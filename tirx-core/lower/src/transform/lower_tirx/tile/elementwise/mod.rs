@@ -211,7 +211,7 @@ impl Elementwise {
         }
         if !has {
             return Err(Decline::mistake(
-                format!("rounding_mode \"{mode}\" is for add, sub, mul and fma of float32 or float64 alone"),
+                format!("rounding_mode \"{mode}\" is only for add, sub, mul and fma of float32 or float64"),
                 "convert the operands with Tx.cast first, or leave out rounding_mode",
             ));
         }

@@ -25,7 +25,7 @@ const THREAD_REDUCE: &[TileOption] = &[TileOption {
     name: "thread_reduce",
     kind: OptionKind::Flag,
     default: "False",
-    doc: "lanes that hold parts of one output exchange their results, also where the output is spread over them",
+    doc: "lanes that hold parts of one output exchange their results, even if the output is spread over them",
 }];
 
 /// The variants with instructions of sm_100 for float32 in registers.
@@ -70,7 +70,7 @@ pub(super) static VARIANTS: &[Variant] = &[
         ],
         options: THREAD_REDUCE,
         plan: local::plan,
-        doc: "each thread reduces its own elements; with thread_reduce=True, or where the output is not spread over the threads, lanes exchange their results",
+        doc: "each thread reduces its own elements; with thread_reduce=True, or if the output is not spread over the threads, lanes exchange their results",
         ..Variant::DEFAULT
     },
     Variant {

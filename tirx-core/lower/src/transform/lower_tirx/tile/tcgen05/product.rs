@@ -99,7 +99,7 @@ const OPTIONS: &[TileOption] = &[
         "descI",
         OptionKind::Value,
         "",
-        "the instruction descriptor of a product with scale factors, where the caller has encoded it",
+        "the instruction descriptor of an MMA with scale factors, if the caller has encoded it",
     ),
     SHARED_DESCRIPTORS,
 ];
@@ -109,7 +109,7 @@ pub(in super::super) const SHARED_DESCRIPTORS: TileOption = option(
     "smem_desc",
     OptionKind::Word(&["hoist", "local_hoist", "recompute", "encode"]),
     "hoist",
-    "where TVM forms the matrix descriptors; this compiler forms them at the call in any case",
+    "the point at which TVM forms the matrix descriptors; this compiler always forms them at the call",
 );
 
 /// The statement, by one thread of a warp.
@@ -210,7 +210,7 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     if [a, b].iter().any(|r| r.buffer.dtype == DType::FLOAT32) && !call.option_flag("is_AB_tf32") {
         return Err(Decline::mistake(
             "gemm_async: A or B is float32, of which tensor cores read the 19 bits of tf32",
-            "is_AB_tf32=True says that this is meant",
+            "if this is intended, write is_AB_tf32=True",
         ));
     }
     let dtypes = [c, a, b].map(|r| operand_dtype(r, call));

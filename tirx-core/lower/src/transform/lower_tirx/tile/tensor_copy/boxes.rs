@@ -335,7 +335,7 @@ fn axes(region: &BufferRegion, facts: &mut Analyzer) -> Result<Vec<Axis>, String
             return Err(format!("the region of {name} is empty"));
         }
         let axes = axes_of_dimension(run, begin, copied, facts).ok_or_else(|| {
-            format!("the region of {name} does not begin or end where an iterator of its layout does (dimension {d})")
+            format!("the region of {name} begins or ends within an iterator of its layout (dimension {d})")
         })?;
         all.extend(axes);
     }

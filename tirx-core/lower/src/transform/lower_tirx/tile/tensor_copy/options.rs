@@ -35,12 +35,14 @@ impl Options {
                 .is_some_and(|v| v.as_int() != Some(0))
         {
             return Err(Decline::mistake(
-                "mbarrier_addr says how mbar= is written, and there is no mbar=",
+                "mbarrier_addr describes mbar=, and there is no mbar=",
                 "give the mbarrier: mbar=bar.ptr_to([0])",
             ));
         }
         if sides.load && mbar.is_none() {
-            return Err("a tensor copy into shared memory needs mbar=, where its bytes arrive".into());
+            return Err(
+                "a tensor copy into shared memory needs mbar=, the mbarrier that counts its bytes".into(),
+            );
         }
         let reduce = call.option("use_tma_reduce").and_then(AttrValue::as_str);
         if !sides.load {
