@@ -190,10 +190,17 @@ impl Program {
         let Some(pool) = shared.iter().position(|a| a.dynamic && a.bytes == 0) else {
             return Cow::Borrowed(&self.code);
         };
-        let end = shared.iter().map(|a| a.offset + a.bytes).max().unwrap_or(0);
+        let end = self.code.shared_end();
         let mut code = Code::clone(&self.code);
         code.shared[pool].offset = end.next_multiple_of(POOL_ALIGN);
         code.shared[pool].bytes = launch.shared_bytes;
+        let whole = code.shared[pool].clone();
+        for array in &mut code.shared {
+            if let Some(view) = array.view.take_if(|view| usize::from(view.of) == pool) {
+                let part = whole.part(view);
+                (array.offset, array.bytes, array.view) = (part.offset, part.bytes, part.view);
+            }
+        }
         Cow::Owned(code)
     }
 

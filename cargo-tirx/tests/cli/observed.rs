@@ -170,6 +170,42 @@ fn counters_are_those_derived_by_hand() {
     assert_eq!((all[2], all[3], all[6]), (128 * 4 + 4, 16 + 1, 0));
 }
 
+/// Buffers of a pool have values of their own, under the names and the coordinates that the kernel uses.
+#[test]
+fn buffers_of_a_pool_are_watched_by_name() {
+    let folder = folder();
+    let kernel = "from tvm.script import tirx as T\n\n\n@T.prim_func\n\
+                  def pooled(B: T.Buffer((32,), \"float32\")):\n    T.device_entry()\n    T.cta_id([1])\n    \
+                  tx = T.thread_id([32])\n    pool = T.SMEMPool()\n    \
+                  As = pool.alloc((4, 8), \"float32\", layout=T.TileLayout(T.S[(4, 8) : (1, 4)]))\n    \
+                  Bs = pool.alloc((2, 2, 8), \"float32\")\n    pool.commit()\n    \
+                  As[tx // 8, tx % 8] = T.Cast(\"float32\", tx)\n    \
+                  Bs[tx // 16, tx // 8 % 2, tx % 8] = T.Cast(\"float32\", tx + 100)\n    T.cuda.cta_sync()\n    \
+                  B[tx] = As[tx // 8, tx % 8] + Bs[1, 0, 0]\n";
+    std::fs::write(folder.path("pooled.py"), kernel).unwrap();
+    let run = |watched: &[&str]| {
+        let all = ["sim", "pooled.py", "--out", "B=b.npy", "--break", "16"];
+        let outcome = folder.run(&[&all, watched].concat());
+        assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+        outcome.out
+    };
+    let out = run(&["--watch", "As", "--watch", "Bs[1, 0, 3]"]);
+    for value in [
+        "As[0, 0] = 0\n",
+        "As[1, 2] = 10\n",
+        "As[3, 7] = 31\n",
+        "Bs[1, 0, 3] = 119\n",
+    ] {
+        assert!(out.contains(&format!("    {value}")), "{value}: {out}");
+    }
+    assert!(!out.contains("Bs[0, 0, 0]"), "{out}");
+    let out = run(&[]);
+    assert!(
+        out.contains("    As = 0 1 2 3 4 5 6 7 … (`--watch As` shows more)\n"),
+        "{out}"
+    );
+}
+
 #[test]
 fn values_are_shown_at_a_line() {
     let folder = folder();

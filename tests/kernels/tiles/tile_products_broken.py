@@ -45,4 +45,4 @@ def right(A: T.Buffer((64, 64), "float16"), B: T.Buffer((32, 64), "float16"), C:
 # Other threads may not have stored yet.
 # variant: without_a_barrier of right
 #   without: 'T.cuda.cta_sync()'
-#   fault: pool_buf
+#   fault: lets the tensor core read `Bs[0, 0]`

@@ -64,7 +64,7 @@ def too_few_bytes(A: T.Buffer((8, 32), "float32"), B: T.Buffer((8, 32), "float32
 # sim: by_every_thread
 #   A: float32[8x32] = i + j
 #   B: float32[8x32] = 0
-#   fault: the tensor copy writes byte 0 of shared `s`, which another asynchronous operation wrote
+#   fault: the tensor copy writes shared `s[0, 0]`, which another asynchronous operation wrote
 @T.prim_func
 def by_every_thread(A: T.Buffer((8, 32), "float32"), B: T.Buffer((8, 32), "float32")):
     T.device_entry()

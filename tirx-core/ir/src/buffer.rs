@@ -1,5 +1,7 @@
 //! Buffers: a pointer with a shape and the way from a coordinate to an address.
 
+mod view;
+
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -8,6 +10,8 @@ use super::mutate::map_exprs;
 use super::{DType, Expr, Type, Var};
 use crate::layout::Layout;
 use crate::source::Span;
+
+pub use view::View;
 
 /// The description of a [`Buffer`].
 #[derive(Clone, Debug)]
@@ -32,6 +36,8 @@ pub struct BufferNode {
     pub offset_factor: u32,
     /// The column address of a buffer in tensor memory (`tmem`).
     pub allocated_addr: Vec<Expr>,
+    /// Of a buffer in shared memory whose accesses are flat: where its elements are. See [`View`].
+    pub view: Option<Arc<View>>,
     /// Where it was declared.
     pub span: Span,
 }
@@ -173,6 +179,7 @@ impl BufferNode {
             align: DEFAULT_ALIGN,
             offset_factor: 1,
             allocated_addr: Vec::new(),
+            view: None,
             span,
         }
     }

@@ -88,7 +88,20 @@ impl Compiler<'_> {
         self.address_value(e)
     }
 
+    /// An address that is an operand of an instruction: what the instruction accesses from there on must be in the buffer that
+    /// the operand names.
     pub(super) fn address_value(&mut self, e: &Expr) -> Result<R> {
+        match self.operand_in_view(e)? {
+            Some(address) => {
+                let address = self.convert(address, Kind::U64)?;
+                self.vector(address)
+            }
+            None => self.pointer_value(e),
+        }
+    }
+
+    /// An address as a value that the kernel may compute with.
+    pub(super) fn pointer_value(&mut self, e: &Expr) -> Result<R> {
         // The address of a parameter that is a tensor map: its value is the address.
         let e = match e.as_call(Op::AddressOf) {
             Some([inner]) if inner.as_var().is_some() => inner,

@@ -10,17 +10,18 @@ use tirx_sim_machine::bytecode::{Operand, R};
 use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
-    /// The elements from `data` to the one at `indices`, as one index; `indices` are those of scalars.
-    pub(super) fn flat(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Index> {
+    /// The elements from `data` to the one at `indices`, less the `before` that lie before the buffer's own array, as one index;
+    /// `indices` are those of scalars.
+    pub(super) fn flat(&mut self, buffer: &Buffer, indices: &[Expr], before: i64) -> Result<Index> {
         match indices {
             [] => {
                 let zero = self.integer(Kind::I32, 0)?;
-                self.index_of_terms(vec![zero])
+                self.index_of_terms(vec![zero], before)
             }
             [index] => {
                 let mut terms = Vec::new();
                 self.terms(index, &mut terms)?;
-                self.index_of_terms(terms)
+                self.index_of_terms(terms, before)
             }
             _ => {
                 // Row-major, or by strides.
@@ -58,7 +59,7 @@ impl Compiler<'_> {
                     Some(total) => total,
                     None => self.integer(Kind::I64, 0)?,
                 };
-                self.index_of_terms(vec![total])
+                self.index_of_terms(vec![total], before)
             }
         }
     }
@@ -84,16 +85,24 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    pub(super) fn index_of_terms(&mut self, terms: Vec<Val>) -> Result<Index> {
+    /// The sum of the terms, less `before`. Constants are summed here.
+    pub(super) fn index_of_terms(&mut self, terms: Vec<Val>, before: i64) -> Result<Index> {
         let kind = if terms.iter().any(|t| t.kind.wide()) {
             Kind::I64
         } else {
             Kind::I32
         };
         let (mut vector, mut scalar): (Option<Val>, Option<Val>) = (None, None);
+        let mut constant = before.wrapping_neg();
         for term in terms {
             let term = self.convert(term, kind)?;
-            if self.constant_of(term) == Some(0) && scalar.is_some() {
+            if let Some(bits) = self.constant_of(term) {
+                let value = if kind.wide() {
+                    bits as i64
+                } else {
+                    i64::from(bits as u32 as i32)
+                };
+                constant = constant.wrapping_add(value);
                 continue;
             }
             let sum = if term.is_scalar() {
@@ -111,6 +120,16 @@ impl Compiler<'_> {
             } else {
                 vector = Some(after);
             }
+        }
+        if !kind.wide() {
+            constant = i64::from(constant as i32);
+        }
+        if constant != 0 {
+            let constant = self.integer(kind, constant.into())?;
+            scalar = Some(match scalar {
+                Some(scalar) => self.bin(Bin::Add, kind, kind, scalar, constant)?,
+                None => constant,
+            });
         }
         let zero = self.integer(kind, 0)?;
         let plus_of = |v: Val| match v.at {
@@ -144,7 +163,7 @@ impl Compiler<'_> {
             }
         }
         let plus = self.integer(kind, plus as i128)?;
-        self.index_of_terms(vec![terms[0], terms[1], plus])
+        self.index_of_terms(vec![terms[0], terms[1], plus], 0)
     }
 
     /// The index of the first of consecutive elements and their number, or one index per element.
@@ -176,7 +195,7 @@ impl Compiler<'_> {
     }
 
     /// The scalar indices of each lane of a vector index.
-    pub(super) fn lane_indices(&mut self, indices: &[Expr], lanes: u16) -> Result<Vec<Index>> {
+    pub(super) fn lane_indices(&mut self, indices: &[Expr], lanes: u16, before: i64) -> Result<Vec<Index>> {
         let [index] = indices else {
             return error(
                 self.span,
@@ -187,7 +206,10 @@ impl Compiler<'_> {
         if values.len() != lanes as usize {
             return error(self.span, "an index with the wrong number of lanes");
         }
-        values.into_iter().map(|v| self.index_of_terms(vec![v])).collect()
+        values
+            .into_iter()
+            .map(|v| self.index_of_terms(vec![v], before))
+            .collect()
     }
 
     /// The index of an array in registers: one for all lanes, and whether it is 64-bit.
@@ -197,7 +219,7 @@ impl Compiler<'_> {
         };
         let mut terms = Vec::new();
         self.terms(index, &mut terms)?;
-        let index = self.index_of_terms(terms)?;
+        let index = self.index_of_terms(terms, 0)?;
         // The scan has found it uniform; where the compiler cannot tell, every lane holds the same value.
         let at = self.first(index.at)?;
         let rest = Val::scalar(index.at.kind, index.plus);

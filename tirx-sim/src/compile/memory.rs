@@ -37,6 +37,14 @@ impl Compiler<'_> {
         Ok(Place { region, index })
     }
 
+    /// The array that a buffer's accesses are checked against, and how many of the buffer's elements lie before it.
+    pub(super) fn own_array(&mut self, home: Home, buffer: &Buffer) -> (Home, i64) {
+        match self.view_in(&home, buffer) {
+            Some((view, before)) => (Home::Shared(view), before),
+            None => (home, 0),
+        }
+    }
+
     pub(super) fn access(&mut self, region: Region, kind: Kind, count: u16, name: &str) -> Result<u16> {
         let whole = kind.bits() * count as u32;
         // Wider than 16 bytes is several instructions; three elements are three.
@@ -105,17 +113,18 @@ impl Compiler<'_> {
             }
             return self.load_registers(kind, buffer, elements, *init, indices);
         }
+        let (home, before) = self.own_array(home, buffer);
         let (first, total) = self.split_index(buffer, indices)?;
         if predicate.is_none()
             && let Some((first, count)) = first
         {
-            let index = self.flat(buffer, &first)?;
+            let index = self.flat(buffer, &first, before)?;
             let index = self.scaled(index, lanes, 0)?;
             let place = self.place(&home, index, kind)?;
             return self.load_at(place, kind, count * lanes, &buffer.name);
         }
         // Lane by lane.
-        let each = self.lane_indices(indices, total)?;
+        let each = self.lane_indices(indices, total, before)?;
         let guards = match predicate {
             Some(predicate) => Some(self.values(predicate)?),
             None => None,
@@ -261,6 +270,7 @@ impl Compiler<'_> {
             }
             return self.store_registers(buffer, elements, *init, indices, values, mark);
         }
+        let (home, before) = self.own_array(home, buffer);
         let (first, total) = self.split_index(buffer, indices)?;
         let want = total as usize * lanes as usize;
         if values.len() != want {
@@ -270,12 +280,12 @@ impl Compiler<'_> {
         if predicate.is_none()
             && let Some((first, count)) = first
         {
-            let index = self.flat(buffer, &first)?;
+            let index = self.flat(buffer, &first, before)?;
             let index = self.scaled(index, lanes, 0)?;
             let place = self.place(&home, index, kind)?;
             return self.store_at(place, kind, &values, &buffer.name, count * lanes);
         }
-        let each = self.lane_indices(indices, total)?;
+        let each = self.lane_indices(indices, total, before)?;
         let guards = match predicate {
             Some(predicate) => Some(self.values(predicate)?),
             None => None,

@@ -18,6 +18,7 @@
 //! | `instructions`, `ptx_convert`, `ptx_memory`, `ptx_sync` | PTX instructions; `cvt`; those that access memory; timers |
 //! | `tensor`, `tcgen05` | instructions of tensor cores; tensor memory |
 //! | `memory` | loads and stores |
+//! | `views` | buffers over a part of a shared array |
 //! | `index` | from coordinates to an offset in an array |
 //! | `pointer` | pointers, accesses and atomics through them |
 //! | `inline` | called functions, written out in place |
@@ -49,11 +50,12 @@ mod special_register;
 mod statement;
 mod tcgen05;
 mod tensor;
+mod views;
 mod warp;
 
 use rustc_hash::FxHashMap;
 use tirx_ir::abi::keys;
-use tirx_ir::{IRModule, PrimFunc, Var};
+use tirx_ir::{Buffer, IRModule, PrimFunc, Var};
 use tirx_source::Diagnostics;
 use tirx_source::diagnostic::{Diagnostic, Result, error};
 use tirx_source::source::{SourceMap, Span};
@@ -101,6 +103,8 @@ struct Compiler<'a> {
     registers: Registers,
     vars: FxHashMap<Var, Vec<Val>>,
     homes: FxHashMap<Var, Home>,
+    /// The views of shared arrays: by the array and the buffer.
+    views: FxHashMap<(u16, Buffer), u16>,
     specials: FxHashMap<SpecialKey, R>,
     thread_index: [Option<R>; 3],
     /// The text of what is being compiled.
@@ -164,6 +168,7 @@ pub(crate) fn compile(
         registers: Registers::default(),
         vars: FxHashMap::default(),
         homes: FxHashMap::default(),
+        views: FxHashMap::default(),
         specials: FxHashMap::default(),
         thread_index: [None; 3],
         span: func.span,

@@ -77,7 +77,7 @@ impl Compiler<'_> {
     }
 
     /// The address of an element: of the byte it is in.
-    fn address(&mut self, pointer: Val, index: Index, kind: Kind) -> Result<Val> {
+    pub(super) fn address(&mut self, pointer: Val, index: Index, kind: Kind) -> Result<Val> {
         if kind.bits() >= 8 {
             return self.displaced(pointer, index, kind.bits() / 8);
         }
@@ -115,23 +115,27 @@ impl Compiler<'_> {
             let element = self.kind(buffer.dtype.element())?;
             let (first, _) = self.split_index(buffer, indices)?;
             if let (Some((first, _)), true) = (first, element.bits() == kind.bits()) {
-                let index = self.flat(buffer, &first)?;
+                let (home, before) = self.own_array(home, buffer);
+                let index = self.flat(buffer, &first, before)?;
                 let index = self.scaled(index, buffer.dtype.lanes, 0)?;
                 return Ok((self.place(&home, index, kind)?, buffer.name.to_string()));
             }
         }
         if let Some(home) = self.alias(e) {
             let zero = self.integer(Kind::I32, 0)?;
-            let index = self.index_of_terms(vec![zero])?;
+            let index = self.index_of_terms(vec![zero], 0)?;
             let name = e.as_var().map_or(UNNAMED_POINTER, |v| v.name()).to_string();
             return Ok((self.place(&home, index, kind)?, name));
         }
         let pointer = match e.dtype {
             DType::UINT32 | DType::INT32 => Val::vector(Kind::Ptr, self.address_value(e)?),
-            _ => self.value(e)?,
+            _ => match self.operand_in_view(e)? {
+                Some(address) => address,
+                None => self.value(e)?,
+            },
         };
         let zero = self.integer(Kind::I64, 0)?;
-        let index = self.index_of_terms(vec![zero])?;
+        let index = self.index_of_terms(vec![zero], 0)?;
         let index = self.address_of_index(pointer, index, kind)?;
         let place = Place {
             region: Region::Pointer,
@@ -151,7 +155,7 @@ impl Compiler<'_> {
 
     /// `mapa`.
     pub(super) fn mapa(&mut self, call: &Call<'_>) -> Result<Val> {
-        let a = self.address_value(self.argument(call, "ptr")?)?;
+        let a = self.pointer_value(self.argument(call, "ptr")?)?;
         let rank = self.value(self.argument(call, "rank")?)?;
         let rank = self.convert(rank, Kind::U32)?;
         let rank = self.vector(rank)?;
@@ -192,7 +196,7 @@ impl Compiler<'_> {
     /// A load and a store through a pointer value at an element offset.
     pub(super) fn load_offset(&mut self, pointer: Val, offset: Val, kind: Kind, name: &str) -> Result<Val> {
         let offset = self.convert(offset, Kind::I64)?;
-        let index = self.index_of_terms(vec![offset])?;
+        let index = self.index_of_terms(vec![offset], 0)?;
         let index = self.address_of_index(pointer, index, kind)?;
         let place = Place {
             region: Region::Pointer,
@@ -203,7 +207,7 @@ impl Compiler<'_> {
 
     pub(super) fn store_offset(&mut self, pointer: Val, offset: Val, value: Val, name: &str) -> Result<()> {
         let offset = self.convert(offset, Kind::I64)?;
-        let index = self.index_of_terms(vec![offset])?;
+        let index = self.index_of_terms(vec![offset], 0)?;
         let index = self.address_of_index(pointer, index, value.kind)?;
         let place = Place {
             region: Region::Pointer,
@@ -288,7 +292,7 @@ impl Compiler<'_> {
         let Some((first, _)) = first else {
             return error(self.span, "the address of a gather");
         };
-        let index = self.flat(buffer, &first)?;
+        let index = self.flat(buffer, &first, 0)?;
         let index = self.scaled(index, buffer.dtype.lanes, 0)?;
         let pointer = self.pointer_to(&home)?;
         self.count(1);

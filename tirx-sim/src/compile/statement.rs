@@ -40,7 +40,11 @@ impl Compiler<'_> {
         let named = self.code.names.len();
         let result = self.statement_kind(stmt);
         // Bindings live on to the end of the enclosing sequence, which frees them.
-        if !matches!(stmt.kind, StmtKind::Bind(..) | StmtKind::AllocBuffer(..)) {
+        let stays = matches!(
+            stmt.kind,
+            StmtKind::Bind(..) | StmtKind::AllocBuffer(..) | StmtKind::DeclBuffer(..)
+        );
+        if !stays {
             self.registers.free_to(mark);
             let here = self.here();
             for known in self.code.names.iter_mut().skip(named) {
@@ -76,7 +80,13 @@ impl Compiler<'_> {
             StmtKind::AllocBuffer(buffer, _) => self.alloc(buffer),
             // As for an allocation in tensor memory: see `alloc`.
             StmtKind::DeclBuffer(buffer) if buffer.scope() == "tmem" => Ok(()),
-            StmtKind::DeclBuffer(buffer) => self.home(buffer).map(drop),
+            StmtKind::DeclBuffer(buffer) => {
+                let home = self.home(buffer)?;
+                if let Some((view, _)) = self.view_in(&home, buffer) {
+                    self.name_array(buffer, &Home::Shared(view));
+                }
+                Ok(())
+            }
             StmtKind::ScopeId(_) => error(stmt.span, "scope ids must be lowered before the simulator runs"),
             StmtKind::Tile(_) => error(
                 stmt.span,
@@ -267,8 +277,9 @@ impl Compiler<'_> {
             _ => return,
         };
         if let Ok(kind) = self.kind(buffer.dtype.element()) {
+            let name = buffer.view.as_ref().map_or(&buffer.name, |view| &view.name);
             self.code.names.push(DebugName {
-                name: buffer.name.to_string(),
+                name: name.to_string(),
                 range: (self.here(), Pc::MAX),
                 kind,
                 home: place,
@@ -278,8 +289,7 @@ impl Compiler<'_> {
 
     /// Bytes up to the end of the shared arrays so far.
     fn shared_end(&self) -> u32 {
-        let ends = self.code.shared.iter().map(|a| a.offset + a.bytes);
-        ends.max().unwrap_or(0)
+        self.code.shared_end()
     }
 
     fn alloc_shared(&mut self, buffer: &Buffer, name: String, bytes: u32, dynamic: bool) -> Home {
@@ -302,6 +312,7 @@ impl Compiler<'_> {
             element: buffer.dtype.storage_bits() as u16 * buffer.dtype.lanes.max(1),
             name,
             dynamic,
+            view: None,
         });
         Home::Shared(id)
     }

@@ -13,7 +13,7 @@ use crate::intrin::Op;
 use crate::ir::{
     Assert, Attr, AttrNode, AttrValue, Attrs, Buffer, BufferNode, BufferRegion, BufferStore, DType,
     ExecScope, Expr, ExprKind, ForLoop, IRModule, IterVar, MOST_LEVELS, PrimFunc, ScopeIdDef, ScopeIdKind,
-    Stmt, StmtKind, TileArg, TileCall, TileOp, Type, Var, with_stack_for,
+    Stmt, StmtKind, TileArg, TileCall, TileOp, Type, Var, View, with_stack_for,
 };
 use crate::layout::{Axis, Iter, Layout, Swizzle, TileLayout};
 use crate::source::{FileId, SourceMap, Span};
@@ -341,23 +341,7 @@ impl Decoder<'_> {
         let layout = match self.byte()? {
             0 => None,
             tag @ (1 | 2) => {
-                let swizzle = if tag == 2 {
-                    let mut bits = || -> Outcome<u32> {
-                        match self.u32()? {
-                            bits @ 0..=30 => Ok(bits),
-                            _ => self.fail("a swizzle of too many bits"),
-                        }
-                    };
-                    let (per_element, swizzle_len, atom_len) = (bits()?, bits()?, bits()?);
-                    Some(Swizzle {
-                        per_element,
-                        swizzle_len,
-                        atom_len,
-                        inner: self.flag()?,
-                    })
-                } else {
-                    None
-                };
+                let swizzle = if tag == 2 { Some(self.swizzle()?) } else { None };
                 let (shard, replica) = (self.iters()?, self.iters()?);
                 let offset = self.list(|d| Ok((Axis(d.string()?), d.expr()?)))?;
                 let tile = Arc::new(TileLayout {
@@ -375,6 +359,11 @@ impl Decoder<'_> {
         let (align, offset_factor) = (self.u32()?, self.u32()?);
         let allocated_addr = self.exprs()?;
         let span = self.span()?;
+        let view = if self.flag()? {
+            Some(Arc::new(self.view()?))
+        } else {
+            None
+        };
         let buffer = Buffer::new(BufferNode {
             name,
             data,
@@ -386,10 +375,51 @@ impl Decoder<'_> {
             align,
             offset_factor,
             allocated_addr,
+            view,
             span,
         });
         self.buffers[id] = Some(buffer.clone());
         Ok(buffer)
+    }
+
+    fn view(&mut self) -> Outcome<View> {
+        let view = View {
+            name: self.string()?,
+            start: self.uint()?,
+            bytes: self.uint()?,
+            element: self.u32()?,
+            shape: self.list(Self::uint)?,
+            steps: self.list(|d| Ok((d.uint()?, d.i64()?)))?,
+            first: self.i64()?,
+            swizzle: if self.flag()? { Some(self.swizzle()?) } else { None },
+        };
+        match view.is_small() {
+            true => Ok(view),
+            false => self.fail("a view of shared memory that no memory holds"),
+        }
+    }
+
+    fn swizzle(&mut self) -> Outcome<Swizzle> {
+        let mut bits = || -> Outcome<u32> {
+            match self.u32()? {
+                bits @ 0..=30 => Ok(bits),
+                _ => self.fail("a swizzle of too many bits"),
+            }
+        };
+        let (per_element, swizzle_len, atom_len) = (bits()?, bits()?, bits()?);
+        Ok(Swizzle {
+            per_element,
+            swizzle_len,
+            atom_len,
+            inner: self.flag()?,
+        })
+    }
+
+    fn i64(&mut self) -> Outcome<i64> {
+        match i64::try_from(self.int()?) {
+            Ok(number) => Ok(number),
+            Err(_) => self.fail("a number of more than 64 bits"),
+        }
     }
 
     fn iters(&mut self) -> Outcome<Vec<Iter>> {

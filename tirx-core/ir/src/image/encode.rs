@@ -12,10 +12,10 @@ use super::variants::{BINARY, CODES, ITERS, LOOPS, number};
 use super::{MAGIC, VERSION};
 use crate::ir::{
     Assert, Attr, AttrNode, AttrValue, Buffer, BufferStore, DType, Expr, ExprKind, ForLoop, IRModule,
-    IterVar, Levels, PrimFunc, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, TileArg, TileCall, Type, Var,
+    IterVar, Levels, PrimFunc, ScopeIdDef, ScopeIdKind, Stmt, StmtKind, TileArg, TileCall, Type, Var, View,
     with_stack_for,
 };
-use crate::layout::Iter;
+use crate::layout::{Iter, Swizzle};
 use crate::source::{FileId, SourceMap, Span};
 
 /// A module as bytes. See the [module](super) for the format.
@@ -313,10 +313,7 @@ impl Encoder {
                     None => self.byte(1),
                     Some(swizzle) => {
                         self.byte(2);
-                        for bits in [swizzle.per_element, swizzle.swizzle_len, swizzle.atom_len] {
-                            self.uint(u64::from(bits));
-                        }
-                        self.byte(swizzle.inner as u8);
+                        self.swizzle(&swizzle);
                     }
                 }
                 self.iters(&tile.shard);
@@ -332,6 +329,44 @@ impl Encoder {
         self.uint(u64::from(buffer.offset_factor));
         self.exprs(&buffer.allocated_addr);
         self.span(buffer.span);
+        if !self.structural {
+            self.view(buffer.view.as_deref());
+        }
+    }
+
+    fn view(&mut self, view: Option<&View>) {
+        let Some(view) = view else {
+            return self.byte(0);
+        };
+        self.byte(1);
+        self.string(&view.name);
+        for number in [view.start, view.bytes, u64::from(view.element)] {
+            self.uint(number);
+        }
+        self.uint(view.shape.len() as u64);
+        for extent in &view.shape {
+            self.uint(*extent);
+        }
+        self.uint(view.steps.len() as u64);
+        for (extent, step) in &view.steps {
+            self.uint(*extent);
+            self.int(i128::from(*step));
+        }
+        self.int(i128::from(view.first));
+        match &view.swizzle {
+            None => self.byte(0),
+            Some(swizzle) => {
+                self.byte(1);
+                self.swizzle(swizzle);
+            }
+        }
+    }
+
+    fn swizzle(&mut self, swizzle: &Swizzle) {
+        for bits in [swizzle.per_element, swizzle.swizzle_len, swizzle.atom_len] {
+            self.uint(u64::from(bits));
+        }
+        self.byte(swizzle.inner as u8);
     }
 
     fn iters(&mut self, iters: &[Iter]) {

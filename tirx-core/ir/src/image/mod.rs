@@ -21,7 +21,7 @@ use std::fmt;
 /// The first bytes.
 const MAGIC: &[u8; 4] = b"TIRX";
 /// The format's version; a decoder refuses others.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// Why bytes are not an image.
 #[derive(Clone, Debug, PartialEq, Eq)]

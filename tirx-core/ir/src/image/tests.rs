@@ -1,9 +1,11 @@
 //! Images of modules built by hand: round trips, and corrupted bytes.
 
+use std::sync::Arc;
+
 use super::{decode, encode};
 use crate::intrin::Op;
 use crate::ir::*;
-use crate::layout::Layout;
+use crate::layout::{Layout, Swizzle};
 use crate::source::{SourceMap, Span};
 
 /// A module with each kind of node, over two source files.
@@ -22,6 +24,21 @@ fn sample() -> IRModule {
         elem_offset: Some(c(8)),
         strides: vec![c(1)],
         align: 16,
+        view: Some(Arc::new(View {
+            name: "W".into(),
+            start: 32,
+            bytes: 128,
+            element: 32,
+            shape: vec![4, 8],
+            steps: vec![(4, 8), (8, 1)],
+            first: 1,
+            swizzle: Some(Swizzle {
+                per_element: 2,
+                swizzle_len: 3,
+                atom_len: 3,
+                inner: true,
+            }),
+        })),
         ..BufferNode::flat("V", s.data.clone(), DType::FLOAT32, vec![c(32)], span)
     });
     let iter_var = IterVar {
@@ -134,6 +151,20 @@ fn what_is_encoded_comes_back() {
     assert!(!String::from_utf8_lossy(&bytes).contains("third"));
     // Encoding is stable over a round trip.
     assert_eq!(encode(&back), bytes);
+    let views = |module: &IRModule| {
+        struct Views(Vec<Arc<View>>);
+        impl Mutator for Views {
+            fn buffer_def(&mut self, buffer: &Buffer) -> Buffer {
+                self.0.extend(buffer.view.clone());
+                buffer.clone()
+            }
+        }
+        let mut views = Views(Vec::new());
+        views.stmt(&module.functions[0].1.body);
+        views.0
+    };
+    assert_eq!(views(&module), views(&back));
+    assert_eq!(views(&back).len(), 1);
 }
 
 #[test]
@@ -163,6 +194,19 @@ fn names_do_not_count_in_hashes_and_structure_does() {
             }
         }
         f.params[1] = m.clone();
+        struct WithoutViews;
+        impl Mutator for WithoutViews {
+            fn buffer_use(&mut self, buffer: &Buffer) -> Buffer {
+                match buffer.view {
+                    Some(_) => buffer.with(|node| node.view = None),
+                    None => buffer.clone(),
+                }
+            }
+            fn buffer_def(&mut self, buffer: &Buffer) -> Buffer {
+                self.buffer_use(buffer)
+            }
+        }
+        f.body = WithoutViews.stmt(&f.body);
         f.body = Swap(a, b.clone()).stmt(&f.body);
         f.buffer_map = vec![(param, b)];
         f

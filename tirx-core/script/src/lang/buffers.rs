@@ -306,6 +306,7 @@ fn build(fields: Fields, name: Arc<str>, data: Option<Var>, span: Span) -> Buffe
         Var::at(format!("{name}_ptr"), ty, span)
     });
     Buffer::new(BufferNode {
+        view: None,
         name,
         data,
         dtype: fields.dtype,

@@ -153,8 +153,16 @@ impl Code {
 
     /// Determines which instructions order the kernel's threads.
     pub fn settle_order(&mut self) {
+        // Buffers over one allocation may share bytes.
+        let wholes: Vec<u16> = (0..self.shared.len() as u16)
+            .map(|array| self.whole(array))
+            .collect();
+        let whole = |region: Region| match region {
+            Region::Shared(array) => Region::Shared(wholes.get(array as usize).copied().unwrap_or(array)),
+            region => region,
+        };
         let same = |a: &Access, b: &Access| {
-            a.region == b.region && (a.region != Region::Pointer || a.name == b.name)
+            whole(a.region) == whole(b.region) && (a.region != Region::Pointer || a.name == b.name)
         };
         let polls: Vec<Access> = self.accesses.iter().filter(|a| a.poll).cloned().collect();
         let swaps = self.atomics.iter().filter(|a| a.op == AtomicOp::Cas);

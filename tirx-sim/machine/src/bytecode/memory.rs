@@ -1,6 +1,6 @@
 //! Memory: places of accesses, and the declared arrays.
 
-use super::R;
+use super::{ArrayView, R};
 use crate::numeric::Kind;
 
 /// How far a strong access reaches: `.cta`, `.cluster`, `.gpu` and `.sys`.
@@ -115,6 +115,8 @@ pub struct SharedArray {
     pub element: u16,
     pub name: String,
     pub dynamic: bool,
+    /// A buffer over a part of another array.
+    pub view: Option<ArrayView>,
 }
 
 /// A per-thread array that is not held in registers.

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `mod` | the instructions |
 //! | `code` | the code of a function, with the tables that instructions name by number |
+//! | `view` | buffers that are parts of other shared arrays, and the names of their elements |
 //! | `memory`, `lanes`, `asynchronous`, `tensor` | rows of those tables |
 
 mod asynchronous;
@@ -19,6 +20,7 @@ mod code;
 mod lanes;
 mod memory;
 mod tensor;
+mod view;
 
 use crate::alu::{Bin, Un};
 use crate::numeric::Kind;
@@ -34,6 +36,7 @@ pub use memory::{
     UNNAMED_POINTER, WORD,
 };
 pub use tensor::{LeftOperand, MmaInst, TensorInst, TensorMemoryInst, WgmmaInst};
+pub use view::{ArrayView, Elements, Permutation};
 
 /// A register number; the instruction determines the file.
 pub type R = u16;

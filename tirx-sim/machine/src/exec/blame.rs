@@ -8,7 +8,7 @@ use super::place::pointed;
 use super::run::Machine;
 use super::tcgen05::is_dealloc;
 use super::{Trap, thread_of};
-use crate::bytecode::{Access, Inst, Region, SharedArray, UNNAMED_POINTER};
+use crate::bytecode::{Access, Inst, Region, UNNAMED_POINTER};
 use crate::fault::FaultKind;
 use crate::findings::Excusable;
 
@@ -85,12 +85,18 @@ impl Machine<'_, '_> {
         finding: Finding,
         verb: &str,
     ) -> Box<Trap> {
-        let holds = |a: &&SharedArray| byte >= a.offset && byte < a.offset + a.bytes;
-        let name = match self.ctx.code.shared.iter().find(holds) {
-            // The pointer has no name of its own: the message names the array that it points to.
-            Some(array) if access.name == UNNAMED_POINTER => {
-                format!("byte {} of shared `{}`", byte - array.offset, array.name)
+        let code = self.ctx.code;
+        let name = match access.region {
+            Region::Shared(array) if code.whole(array) != array => {
+                let array = &code.shared[array as usize];
+                let bit = (i128::from(byte) - i128::from(array.offset)) * 8;
+                let size = i64::from(access.kind.bits());
+                array.elements_at(bit, size.into(), array.unit(size))
             }
+            // The pointer has no name of its own: the message names the array that it points to.
+            _ if access.name == UNNAMED_POINTER => code
+                .name_of_byte(byte)
+                .unwrap_or_else(|| format!("`{}[{element}]`", access.name)),
             _ => format!("`{}[{element}]`", access.name),
         };
         match finding {

@@ -54,7 +54,7 @@ impl Block {
     pub(super) fn new(ctx: &Context<'_>) -> Block {
         let code = ctx.code;
         let threads: u32 = ctx.block.iter().product();
-        let shared_bytes = code.shared.iter().map(|a| a.offset + a.bytes).max().unwrap_or(0) as usize;
+        let shared_bytes = code.shared_end() as usize;
         let mut warps: Vec<Warp> = Vec::new();
         for id in 0..threads.div_ceil(LANES as u32) {
             let count = (threads - id * LANES as u32).min(LANES as u32);

@@ -469,12 +469,29 @@ impl Machine<'_, '_> {
                 DebugHome::Shared(array) => {
                     let array = &code.shared[*array as usize];
                     let bits = known.kind.bits();
-                    let count = (array.bytes * 8 / bits.max(1)) as usize;
+                    let lanes_of = u64::from(u32::from(array.element) / bits.max(1)).max(1);
+                    let elements = array
+                        .view
+                        .as_ref()
+                        .map(|view| &view.elements)
+                        .filter(|_| lanes_of == 1);
+                    let count = match elements {
+                        Some(elements) => elements.count() as usize,
+                        None => (array.bytes * 8 / bits.max(1)) as usize,
+                    };
                     for index in 0..count.min(MOST_ELEMENTS) {
-                        let bit = array.offset as usize * 8 + index * bits as usize;
+                        let place = elements.map_or(index as i64, |elements| elements.place(index as u64));
+                        let bit = place as usize * bits as usize;
+                        if place < 0 || bit + bits as usize > array.bytes as usize * 8 {
+                            continue;
+                        }
+                        let bit = array.offset as usize * 8 + bit;
                         let bits = crate::memory::load_bits(&self.shared.words, bit, bits);
                         values.push(Named {
-                            name: format!("{}[{index}]", known.name),
+                            name: match elements {
+                                Some(elements) => elements.name(&known.name, index as i64),
+                                None => format!("{}[{index}]", known.name),
+                            },
                             lanes: vec![(lanes.trailing_zeros(), shown(known.kind, known.kind.load(bits)))],
                             shared: true,
                         });

@@ -8,7 +8,7 @@ use super::address::{Target, decode};
 use super::global::{POLL, TELL};
 use super::order::coarse::Finding;
 use super::run::Machine;
-use crate::bytecode::{Access, Region};
+use crate::bytecode::{Access, Region, SharedArray};
 use crate::fault::FaultKind;
 use crate::findings::Excusable;
 use crate::memory::{Storage, granules, load_bits, store_bits};
@@ -21,35 +21,29 @@ impl Machine<'_, '_> {
         let total = size * access.count as i64;
         let code = self.ctx.code;
         let misaligned = |at: i64| at % access.align as i64 != 0;
-        // Through a pointer, what an instruction moves may have other elements than the array: messages count the array's.
-        let array_spot = |byte: i64, bit: i64, bytes: u32, own: u16, name: &str, place: &str| {
-            let unit = match access.region {
-                Region::Pointer if own != 0 => i64::from(own),
-                _ => size,
-            };
-            let elements = |at: i128| {
-                let end = (at + total as i128 + unit as i128 - 1).div_euclid(unit as i128);
-                let first = at.div_euclid(unit as i128);
-                span(name, first as i64, end as i64)
-            };
+        let array_spot = |byte: i64, bit: i64, array: &Bounds<'_>| {
             let offset = byte.checked_mul(8).and_then(|at| at.checked_add(bit));
-            let inside = offset.filter(|at| *at >= 0 && *at + total <= bytes as i64 * 8);
+            let inside = offset.filter(|at| *at >= 0 && *at + total <= array.bytes as i64 * 8);
             let Some(offset) = inside else {
-                let message = format!(
-                    "{verb} {place} {}, which has {} elements ({bytes} bytes)",
-                    elements(byte as i128 * 8 + bit as i128),
-                    bytes as i64 * 8 / unit,
-                );
+                let at = byte as i128 * 8 + bit as i128;
+                let (elements, bytes) = (array.extent)();
+                let name = (array.name)(at);
+                let message = match array.whole {
+                    Some(whole) if at >= 0 && at + total as i128 <= i128::from(bytes) * 8 => format!(
+                        "{verb} {} {name}, beyond the end of its allocation `{}`, which has {} bytes",
+                        array.place, whole.name, whole.bytes
+                    ),
+                    _ => format!(
+                        "{verb} {} {name}, which has {elements} elements ({bytes} bytes)",
+                        array.place
+                    ),
+                };
                 return Err(Trap::new(FaultKind::OutOfBounds, lane, message));
             };
-            if misaligned(offset) {
-                return Err(misalignment(
-                    access,
-                    lane,
-                    verb,
-                    &elements(offset as i128),
-                    offset,
-                ));
+            let from_whole = i64::from(array.start) * 8 + offset;
+            if misaligned(from_whole) {
+                let elements = (array.name)(offset as i128);
+                return Err(misalignment(access, lane, verb, &elements, from_whole));
             }
             Ok(offset as usize)
         };
@@ -81,7 +75,21 @@ impl Machine<'_, '_> {
                 let Some(array) = code.shared.get(r as usize) else {
                     return Err(wild(access, lane, verb, index as u64));
                 };
-                let offset = array_spot(offset, bit, array.bytes, array.element, &array.name, "shared")?;
+                // Through a pointer, what an instruction moves may have other elements than the array: messages count the
+                // array's.
+                let unit = match access.region {
+                    Region::Pointer if array.element != 0 => i64::from(array.element),
+                    _ => array.unit(size),
+                };
+                let bounds = Bounds {
+                    bytes: array.bytes,
+                    extent: &|| array.extent(unit),
+                    start: array.view.as_ref().map_or(0, |view| view.start),
+                    whole: (array.view.as_ref()).and_then(|view| code.shared.get(view.of as usize)),
+                    place: "shared",
+                    name: &|at| array.elements_at(at, total as i128, unit),
+                };
+                let offset = array_spot(offset, bit, &bounds)?;
                 let offset = array.offset as usize * 8 + offset;
                 Ok(match far {
                     Some(rank) => Spot::Far(rank, offset),
@@ -92,7 +100,18 @@ impl Machine<'_, '_> {
                 let Some(array) = code.locals.get(a as usize) else {
                     return Err(wild(access, lane, verb, index as u64));
                 };
-                let offset = array_spot(offset, bit, array.bytes, 0, &array.name, "local")?;
+                let bounds = Bounds {
+                    bytes: array.bytes,
+                    extent: &|| (array.bytes as i64 * 8 / size, array.bytes),
+                    start: 0,
+                    whole: None,
+                    place: "local",
+                    name: &|at| {
+                        let end = (at + total as i128 + size as i128 - 1).div_euclid(size as i128);
+                        span(&array.name, at.div_euclid(size as i128) as i64, end as i64)
+                    },
+                };
+                let offset = array_spot(offset, bit, &bounds)?;
                 Ok(Spot::Local(array.offset as usize * 32 + offset))
             }
             Target::Global(address) => {
@@ -335,6 +354,20 @@ pub(super) enum Spot {
     Far(u32, usize),
     /// In the lane's local memory.
     Local(usize),
+}
+
+/// What an access of an array is checked against, and how messages name it.
+struct Bounds<'a> {
+    bytes: u32,
+    /// Elements and bytes of the declaration.
+    extent: &'a dyn Fn() -> (i64, u32),
+    /// Bytes from the start of the allocation.
+    start: u32,
+    /// The allocation, if the array is a part of another.
+    whole: Option<&'a SharedArray>,
+    place: &'a str,
+    /// The elements that are accessed from a bit on.
+    name: &'a dyn Fn(i128) -> String,
 }
 
 /// Byte and bit of an element. Bytes wrap, as addresses do.

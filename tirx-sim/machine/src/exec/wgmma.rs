@@ -664,7 +664,7 @@ impl Machine<'_, '_> {
         let start = address::of_byte(descriptor.start, &code.shared);
         self.holds_pattern(0, "the tile of a descriptor", start, descriptor.alignment())?;
         let mut bytes = Vec::with_capacity(pieces.len() * PIECE);
-        let mut unwritten: Option<(u32, String)> = None;
+        let mut unwritten: Option<u32> = None;
         for raw in pieces {
             let place = array_of(*raw).filter(|(array, byte, shared)| {
                 Some(*array) == home && *byte >= 0 && *byte as usize + PIECE <= shared.bytes as usize
@@ -677,17 +677,18 @@ impl Machine<'_, '_> {
                 );
                 return Err(Trap::new(FaultKind::OutOfBounds, 0, message));
             };
+            let name = || {
+                let place = match code.buffer_at(*raw) {
+                    Some(element) => element,
+                    None => format!("`{}` at byte {byte}", shared.name),
+                };
+                format!("{place} (operand {operand} of the tensor core)")
+            };
             let Shared { cells, fills, .. } = &mut *self.shared;
             if let Cells::Fine(places) = cells {
                 for place in &mut places[granules(code.granule, *raw as usize * 8, 8 * PIECE as u32)] {
-                    let name = || {
-                        format!(
-                            "`{}` at byte {byte} (operand {operand} of the tensor core)",
-                            shared.name
-                        )
-                    };
                     if !place.is_written() {
-                        unwritten = Some((*raw, name()));
+                        unwritten = Some(*raw);
                     }
                     if let Some((why, pc)) = fills.mismatch(*raw, place, descriptor, Some(format)) {
                         let message = format!("the tensor core reads {} {why}", name());
@@ -707,7 +708,8 @@ impl Machine<'_, '_> {
                     }
                 }
             }
-            if let Some((raw, name)) = unwritten.take() {
+            if let Some(raw) = unwritten.take() {
+                let name = name();
                 let trap = match self.writer(raw) {
                     Some(pc) => self.under_way(&name, 0, "lets the tensor core read", pc),
                     None => {

@@ -133,8 +133,8 @@ impl Compiler<'_> {
         // A generic address has 64 bits, one of shared memory 32 that count.
         let shared = call.tokens.has("shared::cluster");
         let a = match shared {
-            true => self.address_value(&a.clone().cast(DType::UINT32))?,
-            false => self.address_value(a)?,
+            true => self.pointer_value(&a.clone().cast(DType::UINT32))?,
+            false => self.pointer_value(a)?,
         };
         let rank = self.in_vector(rank, Kind::U32)?;
         let d = self.temp(Kind::U64)?;

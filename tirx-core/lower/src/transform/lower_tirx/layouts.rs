@@ -1,5 +1,7 @@
 //! Flattens buffers: each access gets one index, the element offset that the layout gives its coordinate.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use crate::arith::Analyzer;
@@ -8,7 +10,7 @@ use crate::intrin::Op;
 use crate::ir::at;
 use crate::ir::{
     Attr, AttrNode, Buffer, BufferStore, DType, Expr, ExprKind, ForKind, ForLoop, IterVar, Mutator, PrimFunc,
-    Stmt, StmtKind, Var, is_pure,
+    Stmt, StmtKind, Var, View, is_pure,
 };
 use crate::layout::Layout;
 use crate::layout::apply::{cast_index, product, row_major, strided_offset};
@@ -73,13 +75,20 @@ impl Apply {
     fn define(&mut self, buffer: &Buffer, purpose: Purpose) -> Buffer {
         let described = buffer.map_exprs(buffer.data.clone(), |e| self.expr(e));
         let size = self.size(&described, purpose);
-        let flat = if is_flat(buffer) {
+        let view = match purpose {
+            Purpose::Storage => None,
+            Purpose::View => self.view(&described),
+        };
+        let flat = if is_flat(buffer) && view.is_none() {
             described.clone()
         } else {
             described.with(|n| {
-                n.shape = vec![size];
-                n.strides.clear();
-                n.layout = None;
+                if !is_flat(buffer) {
+                    n.shape = vec![size];
+                    n.strides.clear();
+                    n.layout = None;
+                }
+                n.view = view;
             })
         };
         if described != *buffer {
@@ -87,6 +96,19 @@ impl Apply {
         }
         self.flat.insert(buffer.clone(), flat.clone());
         flat
+    }
+
+    /// Where a declaration over shared memory has its elements. A buffer that a tile primitive declares over an operand has the
+    /// operand's view already.
+    fn view(&mut self, buffer: &Buffer) -> Option<Arc<View>> {
+        if buffer.view.is_some() {
+            return buffer.view.clone();
+        }
+        let offset = buffer
+            .elem_offset
+            .as_ref()
+            .map(|offset| self.facts.simplify(offset));
+        View::of(&buffer.with(|n| n.elem_offset = offset)).map(Arc::new)
     }
 
     fn size(&mut self, buffer: &Buffer, purpose: Purpose) -> Expr {
@@ -314,7 +336,6 @@ mod tests {
     use super::*;
     use crate::ir::{Attrs, Type};
     use crate::layout::{Axis, Iter, Layout, TileLayout};
-    use std::sync::Arc;
 
     fn tile(iters: &[(i32, i32)]) -> Option<Layout> {
         let shard = iters

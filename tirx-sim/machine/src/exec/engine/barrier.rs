@@ -2,7 +2,7 @@
 
 use super::instruction::{lanes, misuse};
 use super::mbarrier::{Account, MOST, Mbarrier, Released};
-use crate::bytecode::{MbarrierInst, MbarrierWhat, PENDING_BITS};
+use crate::bytecode::{MbarrierInst, MbarrierWhat, PENDING_BITS, SharedArray};
 use crate::exec::access::Check;
 use crate::exec::address::{self, Target, decode};
 use crate::exec::cells::Cells;
@@ -58,7 +58,16 @@ impl Machine<'_, '_> {
         };
         let array = self.ctx.code.shared.get(array as usize);
         let Some(array) = array.filter(|a| at >= 0 && at as u64 + 8 <= u64::from(a.bytes)) else {
-            let message = format!("an mbarrier at byte {at} of a shared array that does not reach there");
+            let message = match array {
+                Some(array) if array.view.is_some() => {
+                    let (elements, bytes) = array.extent(array.unit(64));
+                    format!(
+                        "an mbarrier at shared {}, which has {elements} elements ({bytes} bytes)",
+                        array.elements_at(i128::from(at) * 8, 64, array.unit(64))
+                    )
+                }
+                _ => format!("an mbarrier at byte {at} of a shared array that does not reach there"),
+            };
             return Err(Trap::new(FaultKind::OutOfBounds, lane, message));
         };
         let byte = array.offset + at as u32;
@@ -550,12 +559,13 @@ pub(in crate::exec) fn overwritten(
 
 /// The name of an mbarrier in messages.
 pub(in crate::exec) fn barrier_name(ctx: &Context<'_>, byte: u32) -> String {
-    let holds = ctx
-        .code
-        .shared
-        .iter()
-        .find(|a| byte >= a.offset && byte < a.offset + a.bytes);
-    match holds {
+    let holds = |a: &SharedArray| byte >= a.offset && byte - a.offset < a.bytes;
+    let begins = |a: &SharedArray| holds(a) && a.element == 64 && (byte - a.offset).is_multiple_of(8);
+    if let Some(view) = ctx.code.view_at(begins) {
+        let bit = i128::from(byte - view.offset) * 8;
+        return format!("the mbarrier {}", view.elements_at(bit, 64, 64));
+    }
+    match ctx.code.shared.iter().find(|a| a.view.is_none() && holds(a)) {
         Some(array) if array.bytes % 8 == 0 => {
             format!("the mbarrier `{}[{}]`", array.name, (byte - array.offset) / 8)
         }

@@ -262,7 +262,19 @@ impl Reach<'_, '_> {
                 true => String::new(),
                 false => format!(" of rank {at} of the cluster"),
             };
-            let name = format!("byte {element} of shared `{}`{whose}", array.name);
+            let name = match &array.view {
+                Some(_) => {
+                    let unit = array.unit(8);
+                    format!(
+                        "shared {}{whose}",
+                        array.elements_at(element as i128 * 8, 1, unit)
+                    )
+                }
+                None => match code.name_of_byte(byte as u32) {
+                    Some(name) => format!("{name}{whose}"),
+                    None => format!("byte {element} of shared `{}`{whose}", array.name),
+                },
+            };
             let writer = || {
                 let arrays = &code.shared;
                 let here = self.shared.engine.writer(own, arrays, at, byte as u32);

@@ -1,7 +1,9 @@
 //! Construction of statements that several variants use.
 
+use std::sync::Arc;
+
 use crate::intrin::Op;
-use crate::ir::{Buffer, BufferNode, DType, Expr, Stmt, StmtKind, Var};
+use crate::ir::{Buffer, BufferNode, DType, Expr, Stmt, StmtKind, Var, View};
 use crate::layout::Layout;
 use crate::source::Span;
 
@@ -15,6 +17,7 @@ pub(super) fn flat_view(buffer: &Buffer, span: Span) -> (Buffer, Stmt) {
         elem_offset: buffer.elem_offset.clone(),
         align: buffer.align,
         offset_factor: buffer.offset_factor,
+        view: View::of(buffer).map(Arc::new),
         ..BufferNode::flat(
             format!("{}_flat", buffer.name),
             buffer.data.clone(),
