@@ -275,6 +275,29 @@ impl Case {
         Ok(runs)
     }
 
+    /// The runs of a kernel, with their arguments bound to its parameters by name, as `cargo tirx test` binds them.
+    ///
+    /// # Errors
+    /// Lines that do not fit the kernel, with the line of the run.
+    pub fn runs_of(&self, kernel: &str, module: &IRModule) -> Result<Vec<runs::Run>, String> {
+        let runs = self.runs()?.iter().filter(|run| run.kernel == kernel);
+        runs.map(|run| self.bound(run, module)).collect()
+    }
+
+    /// One run of a kernel with bound arguments. See [`Case::runs_of`].
+    ///
+    /// # Errors
+    /// Lines that do not fit the kernel, with the line of the run.
+    pub fn bound(&self, run: &runs::Run, module: &IRModule) -> Result<runs::Run, String> {
+        let authored = match module.functions.as_slice() {
+            [(_, only)] => Some(only),
+            _ => module.get("main"),
+        };
+        let authored = authored.ok_or_else(|| format!("{} is not one function", run.kernel))?;
+        run.bound_to(authored)
+            .map_err(|error| format!("{}.py:{}: {error}", self.name(), run.line))
+    }
+
     /// The text of `NAME.KIND`.
     pub fn companion(&self, kind: &str) -> Result<String, String> {
         let path = self.path.with_file_name(format!("{}.{kind}", self.name()));

@@ -313,6 +313,7 @@ impl Mutant {
             let Ok(module) = mutated.build_one(&run.kernel) else {
                 continue;
             };
+            let run = &case.bound(run, &module)?;
             for arch in run.archs(&case.arch) {
                 if let Some(reported) = self.run_as(case, run, &module, arch, &mut outcome) {
                     return Ok(reported);

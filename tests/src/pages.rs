@@ -157,7 +157,7 @@ fn check(case: &Case) -> Result<usize, String> {
     for (entry, module) in &modules {
         let lowered = stages(module, &case.arch, &mut |_, _| Ok(()))?;
         cuda::emit(&lowered).map_err(|e| format!("{entry}: {e}"))?;
-        for run in runs.iter().filter(|run| run.kernel == *entry) {
+        for run in case.runs_of(entry, module)? {
             for arch in run.archs(&case.arch) {
                 match arch == case.arch {
                     true => run.simulate(&lowered)?,

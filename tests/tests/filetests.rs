@@ -221,15 +221,14 @@ fn one_kernel(file: &File, name: &str) -> Result<(), String> {
     } else {
         RoundTrips::default().check(module)?;
     }
-    let runs = case.runs()?;
-    let mut runs = runs.iter().filter(|run| run.kernel == name).peekable();
-    if runs.peek().is_none() {
+    let runs = case.runs_of(name, kernel.module.as_ref().map_err(String::clone)?)?;
+    if runs.is_empty() {
         return match case.tests.contains(&Test::Sim) {
             true => Err("it is not run".into()),
             false => Ok(()),
         };
     }
-    for run in runs {
+    for run in &runs {
         for arch in run.archs(&case.arch) {
             let lowered = file.lowered(kernel, arch)?;
             run.simulate(lowered.module.as_ref().map_err(String::clone)?)

@@ -55,8 +55,9 @@ def move(to, source):
     to = source
 
 
+# As in TVM, the last name is the parameter's.
 # sim: other_names
-#   A: float32[1] = 3 -> 10
+#   same: float32[1] = 3 -> 10
 #   B: float32[32] = 0 -> 3 + 10
 @T.prim_func
 def other_names(A: T.Buffer((1,), "float32"), B: T.Buffer((32,), "float32")):
