@@ -215,7 +215,8 @@ impl Simulator {
             }
         }
         let args = &placed;
-        limits::shared_bytes(image.name, config.shared_bytes, tirx_sim::MOST_SHARED as u32)?;
+        let most = programs.0[function].most_shared();
+        limits::shared_bytes(image.name, config.shared_bytes, most)?;
         let launch = Launch {
             grid: config.grid,
             block: config.block,

@@ -20,7 +20,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use tirx_ir::IRModule;
 use tirx_ir::abi::tensor_map::Numbers;
 use tirx_sim::{
-    Allocation, Launch, LaunchOptions, MOST_SHARED, Memory, Program, StandIns, TENSOR_MAP_BYTES, TensorMap,
+    Allocation, Launch, LaunchOptions, Memory, Program, StandIns, TENSOR_MAP_BYTES, TensorMap,
     TensorMapSwizzle, TensorMapType,
 };
 
@@ -295,15 +295,23 @@ pub unsafe extern "C" fn cuModuleGetFunction(
     })
 }
 
-/// Limits are those of the simulator.
+/// Limits are those of the GPU that the function is for.
+///
+/// # Safety
+/// `function` came from `cuModuleGetFunction`.
 #[unsafe(no_mangle)]
-pub extern "C" fn cuFuncSetAttribute(_function: *mut c_void, _attribute: c_int, value: c_int) -> c_int {
-    guarded(|| match u64::try_from(value) {
-        Ok(bytes) if bytes <= MOST_SHARED => status::SUCCESS,
-        _ => fail(
-            status::INVALID_VALUE,
-            format!("{value} bytes of shared memory were asked for, and {MOST_SHARED} is the most"),
-        ),
+pub unsafe extern "C" fn cuFuncSetAttribute(function: *mut c_void, _attribute: c_int, value: c_int) -> c_int {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let function = unsafe { &*function.cast::<Function>() };
+        let most = function.program.most_shared();
+        match u32::try_from(value) {
+            Ok(bytes) if bytes <= most => status::SUCCESS,
+            _ => fail(
+                status::INVALID_VALUE,
+                format!("{value} bytes of shared memory were asked for, and {most} is the most"),
+            ),
+        }
     })
 }
 

@@ -16,8 +16,6 @@ use crate::compile::{self, CompileOptions};
 
 /// Most threads of a block.
 const MOST_THREADS: u64 = 1024;
-/// Most shared memory of a block in bytes: 227 KiB, that of Hopper and Blackwell.
-pub const MOST_SHARED: u64 = 227 * 1024;
 /// Most blocks of a grid along x, y, z.
 const MOST_BLOCKS: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 /// Largest grid, in blocks, that is run: more would take hours.
@@ -97,6 +95,11 @@ impl Program {
             code: self.code.clone(),
             turn: self.turn.clone(),
         }
+    }
+
+    /// The most bytes of shared memory that a block may use, static and dynamic together, on the GPU that the function is for.
+    pub fn most_shared(&self) -> u32 {
+        self.code.most_shared
     }
 
     /// The function's name.
@@ -290,9 +293,14 @@ impl Program {
             ));
         }
         let shared = code.static_shared as u64 + launch.shared_bytes as u64;
-        if shared > MOST_SHARED {
+        let most = code.most_shared;
+        if shared > u64::from(most) {
             return Err(format!(
-                "a block needs {shared} bytes of shared memory, and {MOST_SHARED} is the most"
+                "a block needs {shared} bytes of shared memory, and {most} is the most{}",
+                match code.arch.as_str() {
+                    "" => String::new(),
+                    arch => format!(" on {arch}"),
+                }
             ));
         }
         if !code.axes.is_empty() {

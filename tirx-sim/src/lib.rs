@@ -39,7 +39,7 @@ pub mod host;
 mod launch;
 
 pub use compile::CompileOptions;
-pub use launch::{MOST_SHARED, ParamKind, Position, Program};
+pub use launch::{ParamKind, Position, Program};
 pub use tirx_sim_machine::{
     Allocation, ContinueAfter, Counts, Excusable, Exploration, Explored, Fault, FaultKind, FaultLocation,
     FaultNote, FaultReport, KINDS, Launch, LaunchOptions, LineCounts, MOST_DIMENSIONS, Memory, Named,

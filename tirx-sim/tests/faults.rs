@@ -4,6 +4,7 @@ mod kernel;
 
 use kernel::*;
 use tirx_core::intrin::Op;
+use tirx_core::ir::abi::Target;
 use tirx_core::ir::{Assert, BinOp, DType, Expr, Stmt, StmtKind, Var};
 use tirx_sim::{Fault, FaultKind, LaunchOptions, StandIns};
 
@@ -610,6 +611,51 @@ fn launches_must_fit() {
         fault.message.contains("needs 400 bytes of dynamic shared memory"),
         "{fault}"
     );
+}
+
+/// A block may use as much shared memory as the GPU that the function is for has.
+#[test]
+fn shared_memory_is_limited_by_the_gpu() {
+    let mut k = kernel(1, 32);
+    let b = k.tensor("B", F32, 64);
+    let launch = |arch: Option<&str>, shared_bytes: u32| {
+        let mut module = k.module([k.store(&b, k.tx(), float(1.0))]);
+        let attrs = &mut module.functions[0].1.attrs;
+        if let Some(arch) = arch {
+            attrs.insert("target".into(), Target::cuda(arch).device_attr());
+        }
+        let program = tirx_sim::Program::compile(&module, "kernel").unwrap();
+        let memory = memory_of();
+        let a = memory.alloc(256);
+        let launch = tirx_sim::Launch {
+            grid: [1; 3],
+            block: [32, 1, 1],
+            cluster: [1; 3],
+            shared_bytes,
+            args: &[a.address()],
+        };
+        let outcome = program.launch(&memory, &launch, &StandIns::new());
+        (
+            program.most_shared(),
+            outcome.err().map(|fault| fault.message.clone()),
+        )
+    };
+    for (arch, most) in [
+        (Some("sm_107a"), 334_848),
+        (Some("sm_100a"), 232_448),
+        (Some("sm_90a"), 232_448),
+        (Some("sm_89"), 101_376),
+        (Some("sm_80"), 166_912),
+        (None, 232_448),
+    ] {
+        assert_eq!(launch(arch, most), (most, None), "{arch:?}");
+        let on = arch.map_or(String::new(), |arch| format!(" on {arch}"));
+        let message = format!(
+            "a block needs {} bytes of shared memory, and {most} is the most{on}",
+            most + 16
+        );
+        assert_eq!(launch(arch, most + 16), (most, Some(message)));
+    }
 }
 
 #[test]

@@ -3,39 +3,32 @@
 //! The limits are those of the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; registers are
 //! allocated for a warp, 256 at a time, from one of four parts of the register file.
 
-/// What a multiprocessor has.
+use tirx_core::ir::abi::Target;
+
+/// What a multiprocessor has beside shared memory ([`Target::shared_memory`]).
 #[derive(Clone, Copy, Debug)]
 struct Multiprocessor {
     warps: u64,
     blocks: u64,
-    /// Bytes.
-    shared: u64,
-    /// Bytes of each block's shared memory that the system reserves.
-    reserved: u64,
 }
 
-const fn multiprocessor(warps: u64, blocks: u64, kib: u64, reserved: u64) -> Multiprocessor {
-    Multiprocessor {
-        warps,
-        blocks,
-        shared: kib * 1024,
-        reserved,
-    }
+const fn multiprocessor(warps: u64, blocks: u64) -> Multiprocessor {
+    Multiprocessor { warps, blocks }
 }
 
 /// By the number of the architecture.
 const MULTIPROCESSORS: &[(u32, Multiprocessor)] = &[
-    (75, multiprocessor(32, 16, 64, 0)),
-    (80, multiprocessor(64, 32, 164, 1024)),
-    (86, multiprocessor(48, 16, 100, 1024)),
-    (87, multiprocessor(48, 16, 164, 1024)),
-    (89, multiprocessor(48, 24, 100, 1024)),
-    (90, multiprocessor(64, 32, 228, 1024)),
-    (100, multiprocessor(64, 32, 228, 1024)),
-    (103, multiprocessor(64, 32, 228, 1024)),
-    (110, multiprocessor(48, 24, 228, 1024)),
-    (120, multiprocessor(48, 24, 100, 1024)),
-    (121, multiprocessor(48, 24, 100, 1024)),
+    (75, multiprocessor(32, 16)),
+    (80, multiprocessor(64, 32)),
+    (86, multiprocessor(48, 16)),
+    (87, multiprocessor(48, 16)),
+    (89, multiprocessor(48, 24)),
+    (90, multiprocessor(64, 32)),
+    (100, multiprocessor(64, 32)),
+    (103, multiprocessor(64, 32)),
+    (110, multiprocessor(48, 24)),
+    (120, multiprocessor(48, 24)),
+    (121, multiprocessor(48, 24)),
 ];
 
 /// Registers of each of the four parts of a multiprocessor's register file.
@@ -93,23 +86,27 @@ impl Occupancy {
     /// bytes of shared memory of a block. `None` for an architecture whose limits are not known, and for a block without
     /// threads.
     pub fn of(arch: &str, threads: u64, registers: u64, shared: u64) -> Option<Occupancy> {
-        let number = arch
-            .strip_prefix("sm_")?
-            .trim_end_matches(|c: char| c.is_ascii_lowercase());
-        let number: u32 = number.parse().ok()?;
-        let (_, sm) = MULTIPROCESSORS.iter().find(|(known, _)| *known == number)?;
+        let target = Target::cuda(arch);
+        let capability = target.compute_capability();
+        let (_, sm) = MULTIPROCESSORS.iter().find(|(known, _)| *known == capability)?;
+        let memory = target.shared_memory();
         let warps = threads.div_ceil(32);
         if warps == 0 {
             return None;
         }
         let registers = (registers.max(1) * 32).next_multiple_of(REGISTER_UNIT);
-        let shared = shared.saturating_add(sm.reserved).div_ceil(SHARED_UNIT) * SHARED_UNIT;
+        let shared = shared
+            .saturating_add(u64::from(memory.reserved))
+            .div_ceil(SHARED_UNIT)
+            * SHARED_UNIT;
         // Of equal limits the first is named.
         let limits = [
             (Limiter::Registers, REGISTERS_OF_PART / registers * PARTS / warps),
             (
                 Limiter::SharedMemory,
-                sm.shared.checked_div(shared).unwrap_or(u64::MAX),
+                u64::from(memory.multiprocessor())
+                    .checked_div(shared)
+                    .unwrap_or(u64::MAX),
             ),
             (Limiter::Threads, sm.warps / warps),
             (Limiter::Blocks, sm.blocks),

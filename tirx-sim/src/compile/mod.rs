@@ -54,7 +54,7 @@ mod views;
 mod warp;
 
 use rustc_hash::FxHashMap;
-use tirx_ir::abi::keys;
+use tirx_ir::abi::{SharedMemory, Target, keys};
 use tirx_ir::{Buffer, IRModule, PrimFunc, Var};
 use tirx_source::Diagnostics;
 use tirx_source::diagnostic::{Diagnostic, Result, error};
@@ -154,12 +154,17 @@ pub(crate) fn compile(
         false => func.clone(),
     };
     let func = &written_out;
+    let target = func.attr("target").and_then(Target::from_attr);
     let limit = |key: &str| u32::try_from(func.attr(key)?.as_int()?).ok();
     let mut compiler = Compiler {
         code: Code {
             name: function.to_string(),
             min_blocks: limit(keys::MIN_BLOCKS_PER_SM).unwrap_or(0),
             max_registers: limit(keys::MAX_REGISTERS),
+            most_shared: (target.as_ref())
+                .map_or(SharedMemory::USUAL, Target::shared_memory)
+                .block,
+            arch: target.map_or(String::new(), |target| target.arch.to_string()),
             ..Code::default()
         },
         options,

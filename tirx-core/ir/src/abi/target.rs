@@ -12,6 +12,49 @@ pub struct Target {
     pub arch: Arc<str>,
 }
 
+/// Shared memory of a GPU, in bytes. The source is the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedMemory {
+    /// The most that a block may use, static and dynamic together.
+    pub block: u32,
+    /// What the system takes for itself beside each block's.
+    pub reserved: u32,
+}
+
+const fn shared_memory(block_kib: u32, reserved_kib: u32) -> SharedMemory {
+    SharedMemory {
+        block: block_kib * 1024,
+        reserved: reserved_kib * 1024,
+    }
+}
+
+/// By compute capability.
+const SHARED_MEMORY: &[(u32, SharedMemory)] = &[
+    (75, shared_memory(64, 0)),
+    (80, shared_memory(163, 1)),
+    (86, shared_memory(99, 1)),
+    (87, shared_memory(163, 1)),
+    (89, shared_memory(99, 1)),
+    (90, shared_memory(227, 1)),
+    (100, shared_memory(227, 1)),
+    (103, shared_memory(227, 1)),
+    // Rubin: the most that kernels of the package `tirx-kernels` use; not compared with a GPU.
+    (107, shared_memory(327, 1)),
+    (110, shared_memory(227, 1)),
+    (120, shared_memory(99, 1)),
+    (121, shared_memory(99, 1)),
+];
+
+impl SharedMemory {
+    /// That of a GPU whose limits are not known: Hopper's and Blackwell's.
+    pub const USUAL: SharedMemory = shared_memory(227, 1);
+
+    /// What a multiprocessor has for all of its blocks.
+    pub fn multiprocessor(self) -> u32 {
+        self.block + self.reserved
+    }
+}
+
 impl Target {
     /// A CUDA GPU of an architecture.
     pub fn cuda(arch: impl Into<Arc<str>>) -> Target {
@@ -26,6 +69,13 @@ impl Target {
         let digits = self.arch.trim_start_matches("sm_");
         let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
         digits[..end].parse().unwrap_or(0)
+    }
+
+    /// Its shared memory.
+    pub fn shared_memory(&self) -> SharedMemory {
+        let capability = self.compute_capability();
+        let known = SHARED_MEMORY.iter().find(|(known, _)| *known == capability);
+        known.map_or(SharedMemory::USUAL, |(_, memory)| *memory)
     }
 
     /// The form it takes as a function's `target` attribute.
@@ -92,5 +142,28 @@ impl Target {
         fields.insert("kind".into(), text("llvm"));
         fields.insert("tag".into(), text(""));
         fields
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_memory_is_that_of_the_compute_capability() {
+        for (arch, block, multiprocessor) in [
+            ("sm_75", 64, 64),
+            ("sm_80", 163, 164),
+            ("sm_86", 99, 100),
+            ("sm_90a", 227, 228),
+            ("sm_100f", 227, 228),
+            ("sm_107a", 327, 328),
+            ("sm_120a", 99, 100),
+            ("sm_999", 227, 228),
+        ] {
+            let memory = Target::cuda(arch).shared_memory();
+            let found = (memory.block / 1024, memory.multiprocessor() / 1024);
+            assert_eq!(found, (block, multiprocessor), "{arch}");
+        }
     }
 }

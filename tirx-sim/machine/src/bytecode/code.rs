@@ -131,6 +131,10 @@ pub struct Code {
     pub min_blocks: u32,
     /// The most registers of a thread (`__maxnreg__`).
     pub max_registers: Option<u32>,
+    /// The most bytes of shared memory of a block, static and dynamic together, on the GPU that the function is for.
+    pub most_shared: u32,
+    /// That GPU (`sm_90a`); empty if the function names none.
+    pub arch: String,
     /// All blocks of the grid run together.
     pub grid_sync: bool,
 }

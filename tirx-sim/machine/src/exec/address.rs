@@ -87,7 +87,7 @@ pub fn of_raw(raw: u32, arrays: &[SharedArray], own: u32) -> u64 {
 pub fn of_byte(place: u32, arrays: &[SharedArray]) -> u64 {
     let holds = |a: &&SharedArray| place >= a.offset && place < a.offset + a.bytes.max(1);
     let whole = || arrays.iter().filter(|a| a.view.is_none());
-    let array = whole().find(holds).or(whole().last());
+    let array = whole().find(holds).or(whole().next_back());
     let index = array.and_then(|a| arrays.iter().position(|b| std::ptr::eq(a, b)));
     let offset = place.wrapping_sub(array.map_or(0, |a| a.offset));
     shared(index.unwrap_or(0) as u16).wrapping_add(i64::from(offset as i32) as u64)

@@ -30,19 +30,6 @@ const FEWER_BLOCKS: &str = "use x for the longest dimension, or let each block d
 const FEWER_THREADS: &str =
     "give each thread several elements, or launch more blocks (T.cta_id) of fewer threads";
 
-/// Bytes of shared memory that a block may use, static and dynamic together.
-fn shared_limit(target: &Target) -> i128 {
-    const KIB: i128 = 1024;
-    match target.compute_capability() {
-        75 => 64 * KIB,
-        80 | 87 => 163 * KIB,
-        86 | 89 | 120 | 121 => 99 * KIB,
-        // Rubin: the most that kernels of the package `tirx-kernels` use; not compared with a GPU.
-        107 => 327 * KIB,
-        _ => 227 * KIB,
-    }
-}
-
 /// Rejects a launch that is impossible on one of its targets. `body` is the kernel's.
 pub(super) fn check(launch: &Launch, body: &Stmt, targets: &[Target]) -> Result<()> {
     dimensions(launch, "blockIdx", "a grid", "blocks", GRID, FEWER_BLOCKS)?;
@@ -178,7 +165,7 @@ fn shared(launch: &Launch, body: &Stmt, target: &Target) -> Result<()> {
         Some((bytes, span)) => (constant(bytes), *span),
         None => (0, Span::NONE),
     };
-    let most = shared_limit(target);
+    let most = i128::from(target.shared_memory().block);
     let too_much = |fixed: i128| fixed > STATIC_SHARED || fixed + dynamic > most;
     if too_much(arrays.iter().map(|(bytes, ..)| bytes).sum()) {
         // Arrays that nothing accesses take no memory.
