@@ -221,7 +221,7 @@ fn one_kernel(file: &File, name: &str) -> Result<(), String> {
     } else {
         RoundTrips::default().check(module)?;
     }
-    let runs = case.runs_of(name, kernel.module.as_ref().map_err(String::clone)?)?;
+    let runs = case.runs_of(name, module)?;
     if runs.is_empty() {
         return match case.tests.contains(&Test::Sim) {
             true => Err("it is not run".into()),
