@@ -7,7 +7,7 @@ __device__ __forceinline__ half tirx_min(half a, half b) { return __hmin(a, b); 
 
 __device__ float ld(float* a, float* b) { return *a + *b; }
 
-extern "C" __global__ void __launch_bounds__(128) mem_kernel(float* __restrict__ A_ptr, half* __restrict__ B_ptr) {
+extern "C" __global__ void __launch_bounds__(128) mem_kernel(float* A_ptr, half* B_ptr) {
   asm volatile("" : : "r"(threadIdx.x));
   __shared__ alignas(64) float S[1056];
   alignas(64) float r[4];
