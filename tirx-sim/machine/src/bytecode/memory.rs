@@ -1,6 +1,7 @@
 //! Memory: places of accesses, and the declared arrays.
 
-use super::{ArrayView, R};
+use super::R;
+use super::elements::ArrayView;
 use crate::numeric::Kind;
 
 /// How far a strong access reaches: `.cta`, `.cluster`, `.gpu` and `.sys`.

@@ -12,11 +12,12 @@
 //! |---|---|
 //! | `mod` | the instructions |
 //! | `code` | the code of a function, with the tables that instructions name by number |
-//! | `view` | buffers that are parts of other shared arrays, and the names of their elements |
+//! | `elements`, `view` | buffers that are parts of other shared arrays, and the names of their elements |
 //! | `memory`, `lanes`, `asynchronous`, `tensor` | rows of those tables |
 
 mod asynchronous;
 mod code;
+mod elements;
 mod lanes;
 mod memory;
 mod tensor;
@@ -30,13 +31,13 @@ pub use asynchronous::{
     SignalInst, StoreInst, TileInst,
 };
 pub use code::{Code, DebugHome, DebugName, PartedBarrier, PollLoop, Special};
+pub use elements::{ArrayView, Elements, Permutation};
 pub use lanes::{Exact, ExactInst, ExternCall, Print, Shuffle, ShuffleMode};
 pub use memory::{
     Access, AtomicInst, AtomicOp, BYTE, LocalArray, Region, RegisterArray, Scope, SharedArray, Strong,
     UNNAMED_POINTER, WORD,
 };
 pub use tensor::{LeftOperand, MmaInst, TensorInst, TensorMemoryInst, WgmmaInst};
-pub use view::{ArrayView, Elements, Permutation};
 
 /// A register number; the instruction determines the file.
 pub type R = u16;
