@@ -48,6 +48,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("tirx-sim", &["tirx-source", "tirx-ir", "tirx-sim-machine"]),
     ("tirx-sim-driver", &["tirx-ir", "tirx-sim"]),
     ("tirx-rt", &["tirx-bundle", "tirx-dtype", "tirx-ir", "tirx-sim"]),
+    ("tirx-kernels", &["tirx-rt"]),
     ("tirx-expect", &["tirx-core", "tirx-sim"]),
     ("tirx-services", &["tirx-core", "tirx-expect", "tirx-sim"]),
     ("tirx-build", &["tirx-bundle", "tirx-core"]),

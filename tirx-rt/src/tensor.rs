@@ -438,6 +438,29 @@ impl<T: Element> Tensor<T> {
         Ok(self.raw_view(self.offset, pick(&self.shape)?, pick(&self.strides)?))
     }
 
+    fn unsqueezed(&self, dim: usize) -> Result<Tensor<T>> {
+        if dim > self.shape.len() {
+            return Err(Error::Shape(format!(
+                "no place {dim} for a new dimension in shape {:?}",
+                self.shape
+            )));
+        }
+        // A step over the new dimension leaves the tensor, as a step over the outermost of compact dimensions does.
+        let spans = self
+            .shape
+            .iter()
+            .zip(self.strides.iter())
+            .map(|(n, stride)| n * stride);
+        let (mut shape, mut strides) = (self.shape.to_vec(), self.strides.to_vec());
+        strides.insert(dim, spans.max().unwrap_or(1));
+        shape.insert(dim, 1);
+        Ok(self.raw_view(
+            self.offset,
+            Shape::try_from(&shape[..])?,
+            Shape::try_from(&strides[..])?,
+        ))
+    }
+
     /// Elements `range` of dimension `dim`.
     ///
     /// # Errors
@@ -479,6 +502,30 @@ impl<T: Element> Tensor<T> {
         self.permuted(order).map(|t| View(t, PhantomData))
     }
 
+    /// The dimensions in another order, to write; see [`permute`](Tensor::permute).
+    ///
+    /// # Errors
+    /// As for [`permute`](Tensor::permute).
+    pub fn permute_mut(&mut self, order: &[usize]) -> Result<ViewMut<'_, T>> {
+        self.permuted(order).map(|t| ViewMut(t, PhantomData))
+    }
+
+    /// The same elements with a new dimension of extent 1 before dimension `dim`: shape `[3, 4]` becomes `[1, 3, 4]` for `dim` 0.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where `dim` is larger than the number of dimensions, or the tensor has as many dimensions as a tensor may have.
+    pub fn unsqueeze(&self, dim: usize) -> Result<View<'_, T>> {
+        self.unsqueezed(dim).map(|t| View(t, PhantomData))
+    }
+
+    /// The same elements with a new dimension, to write; see [`unsqueeze`](Tensor::unsqueeze).
+    ///
+    /// # Errors
+    /// As for [`unsqueeze`](Tensor::unsqueeze).
+    pub fn unsqueeze_mut(&mut self, dim: usize) -> Result<ViewMut<'_, T>> {
+        self.unsqueezed(dim).map(|t| ViewMut(t, PhantomData))
+    }
+
     /// The stream that used the tensor last.
     pub fn stream(&self) -> Stream {
         self.storage.stream()
@@ -499,6 +546,30 @@ impl<T: Element> fmt::Debug for Tensor<T> {
 #[cfg(all(test, feature = "simulator"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_new_dimension_moves_no_element() {
+        let stream = crate::Device::simulator().default_stream();
+        let mut t = Tensor::arange(&stream, 0, 12).unwrap();
+        let mut t = t.reshape_mut([3, 4]).unwrap();
+        let columns = t.slice(1, 1..3).unwrap();
+        let batch = columns.unsqueeze(0).unwrap();
+        assert_eq!(
+            (batch.shape(), batch.strides()),
+            (&[1, 3, 2][..], &[12, 4, 1][..])
+        );
+        assert_eq!(batch.to_vec().unwrap(), columns.to_vec().unwrap());
+        assert_eq!(columns.unsqueeze(2).unwrap().shape(), [3, 2, 1]);
+        assert!(columns.unsqueeze(3).is_err());
+        t.permute_mut(&[1, 0])
+            .unwrap()
+            .slice_mut(0, 0..1)
+            .unwrap()
+            .fill_zero(&stream)
+            .unwrap();
+        assert_eq!(t.to_vec().unwrap()[..5], [0, 1, 2, 3, 0]);
+        assert_eq!(t.unsqueeze_mut(1).unwrap().shape(), [3, 1, 4]);
+    }
 
     fn stream() -> Stream {
         Device::simulator().default_stream()

@@ -14,9 +14,13 @@ echo "== example-app: every kernel against plain Rust"
 ./example-app
 echo "== gpu: tests on the device"
 TIRX_TEST_DEVICE=cuda ./gpu --test-threads=1
+TIRX_TEST_DEVICE=cuda ./gemm
+TIRX_TEST_DEVICE=cuda ./attention
 if python3 -c "import torch" 2> /dev/null; then
     echo "== anchors: what cuBLAS and cuDNN reach here"
     python3 anchors.py
+    echo "== vendor: tirx-kernels beside cuBLAS and cuDNN"
+    python3 vendor.py gemm few attention
 fi
 echo "== launch: typed launcher, bare cuLaunchKernelEx, cudarc builder"
 ./launch --bench --noplot
@@ -99,7 +103,20 @@ pub(crate) fn build(root: &Path) -> Result<()> {
         )?,
         &kit.join("launch"),
     )?;
-    copy(&root.join("xtask/python/anchors.py"), &kit.join("anchors.py"))?;
+    for script in ["anchors.py", "vendor.py"] {
+        copy(&root.join("xtask/python").join(script), &kit.join(script))?;
+    }
+    copy(
+        &executable(
+            &["bench", "--no-run", "-p", "tirx-kernels", "--bench", "vendor"],
+            "vendor",
+        )?,
+        &kit.join("vendor"),
+    )?;
+    for test in ["gemm", "attention"] {
+        let args = ["test", "--release", "--no-run", "-p", "tirx-kernels", "--test", test];
+        copy(&executable(&args, test)?, &kit.join(test))?;
+    }
     for (name, text) in [("run.sh", RUN), ("sanitize.sh", SANITIZE)] {
         let script = kit.join(name);
         fs::write(&script, text)?;

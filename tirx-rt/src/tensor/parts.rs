@@ -61,6 +61,7 @@ impl<T: Element> Tensor<T> {
     }
 
     /// The bits of the elements, seen as other elements of as many bits: bytes that were read from a file are floats of 8 bits.
+    /// A tensor without elements can be seen as any type.
     ///
     /// ```
     /// # let stream = tirx_rt::Device::simulator().default_stream();
@@ -71,7 +72,7 @@ impl<T: Element> Tensor<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Shape`] where the elements have different sizes.
+    /// [`Error::Shape`] where there are elements, of different sizes.
     pub fn as_bits<U: Element>(&self) -> Result<View<'_, U>> {
         self.of_bits().map(|t| View(t, PhantomData))
     }
@@ -85,16 +86,17 @@ impl<T: Element> Tensor<T> {
     }
 
     fn of_bits<U: Element>(&self) -> Result<Tensor<U>> {
-        if T::TYPE.bits != U::TYPE.bits {
+        if T::TYPE.bits != U::TYPE.bits && !self.is_empty() {
             return Err(Error::Shape(format!(
                 "elements of {} cannot be seen as {}: they have different sizes",
                 T::NAME,
                 U::NAME
             )));
         }
+        let offset = if self.is_empty() { 0 } else { self.offset };
         Ok(Tensor::new(
             self.storage().clone(),
-            self.offset,
+            offset,
             self.shape,
             self.strides,
         ))

@@ -1,0 +1,172 @@
+//! Times the kernels for `xtask/python/vendor.py`, which times the vendor's libraries in turn. One command per line of the standard input:
+//!
+//! - `gemm M N K COPIES`: prepares a product of random bfloat16 matrices, with B as `[N, K]` in COPIES copies that take turns, and
+//!   prints the candidates with their times;
+//! - `attention BATCH HEADS HEADS_OF_K QUERIES KEYS HEAD CAUSAL`: prepares attention, and prints its time;
+//! - `go`: runs the two fastest candidates and the chosen one, and prints their microseconds per launch.
+
+use std::io::{BufRead, Write};
+
+use tirx_kernels::attention::{self, Options};
+use tirx_kernels::gemm::Plan;
+use tirx_rt::{Device, Graph, Stream, Tensor, bf16};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// Random normal numbers: a block of them, repeated.
+fn normal(stream: &Stream, rows: usize, columns: usize, seed: u64) -> Result<Tensor<bf16>> {
+    let mut state = seed | 1;
+    let mut uniform = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        ((state >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    };
+    // A prime, so that rows differ.
+    let block: Vec<bf16> = (0..1_000_003)
+        .map(|_| bf16::from_f64((-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()))
+        .collect();
+    let values: Vec<bf16> = (0..rows * columns).map(|i| block[i % block.len()]).collect();
+    Ok(Tensor::from_slice(stream, &values, [rows, columns])?)
+}
+
+struct Prepared {
+    graphs: Vec<(String, Graph)>,
+    launches: usize,
+}
+
+impl Prepared {
+    fn microseconds(&mut self, stream: &Stream, index: usize) -> Result<f64> {
+        let start = stream.record()?;
+        self.graphs[index].1.launch(stream)?;
+        let end = stream.record()?;
+        stream.synchronize()?;
+        Ok(end.elapsed_since(&start)?.as_secs_f64() * 1e6 / self.launches as f64)
+    }
+}
+
+fn prepare(stream: &Stream, [m, n, k, copies]: [usize; 4]) -> Result<Prepared> {
+    let a = normal(stream, m, k, 1)?;
+    let b = (0..copies)
+        .map(|i| normal(stream, n, k, 2 + i as u64))
+        .collect::<Result<Vec<_>>>()?;
+    let mut c = Tensor::zeros(stream, [m, n])?;
+    let few = 2.0 * (m * n * k) as f64 / 7e14 < 1e-4 || copies > 1;
+    let launches = if few { 20 } else { 1 };
+    let plans = Plan::candidates(&stream.device(), &a, &b[0].permute(&[1, 0])?, &c)?;
+    let mut graphs = Vec::new();
+    for plan in &plans {
+        let graph = stream.capture(|s| -> std::result::Result<(), tirx_rt::Error> {
+            for i in 0..launches {
+                let run = plan.run(s, &a, &b[i % copies].permute(&[1, 0])?, &mut c);
+                run.map_err(|e| tirx_rt::Error::Shape(e.to_string()))?;
+            }
+            Ok(())
+        })?;
+        graphs.push((plan.to_string(), graph));
+    }
+    Ok(Prepared { graphs, launches })
+}
+
+fn prepare_attention(
+    stream: &Stream,
+    [b, h, of_k, queries, keys, head, causal]: [usize; 7],
+) -> Result<Prepared> {
+    let q = normal(stream, b * h * queries, head, 1)?;
+    let (k, v) = (
+        normal(stream, b * of_k * keys, head, 2)?,
+        normal(stream, b * of_k * keys, head, 3)?,
+    );
+    let mut o = Tensor::zeros(stream, [b, h, queries, head])?;
+    let options = if causal == 1 {
+        Options::causal()
+    } else {
+        Options::default()
+    };
+    let launches = if 4.0 * (b * h * queries * keys * head) as f64 / 5e14 < 1e-4 {
+        20
+    } else {
+        1
+    };
+    let (q, k, v) = (
+        q.reshape([b, h, queries, head])?,
+        k.reshape([b, of_k, keys, head])?,
+        v.reshape([b, of_k, keys, head])?,
+    );
+    let graph = stream.capture(|s| -> std::result::Result<(), tirx_rt::Error> {
+        for _ in 0..launches {
+            attention::forward(s, &q, &k, &v, &mut o, options)
+                .map_err(|e| tirx_rt::Error::Shape(e.to_string()))?;
+        }
+        Ok(())
+    })?;
+    Ok(Prepared {
+        graphs: vec![("attention".into(), graph)],
+        launches,
+    })
+}
+
+fn main() -> Result<()> {
+    if std::env::args().any(|arg| arg == "--test") {
+        return Ok(());
+    }
+    let stream = Device::cuda(0)?.new_stream()?;
+    let mut prepared = Prepared {
+        graphs: Vec::new(),
+        launches: 1,
+    };
+    let mut shown = Vec::new();
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [work, ref numbers @ ..] if work != "go" => {
+                // The memory of the one before is free for the next.
+                prepared.graphs.clear();
+                let numbers = numbers
+                    .iter()
+                    .map(|n| n.parse())
+                    .collect::<std::result::Result<Vec<usize>, _>>()?;
+                prepared = match (work, &numbers[..]) {
+                    ("gemm", &[m, n, k, copies]) => prepare(&stream, [m, n, k, copies])?,
+                    ("attention", &[b, h, of_k, queries, keys, head, causal]) => {
+                        prepare_attention(&stream, [b, h, of_k, queries, keys, head, causal])?
+                    }
+                    _ => return Err(format!("unknown command: {line}").into()),
+                };
+                let mut times = Vec::new();
+                for index in 0..prepared.graphs.len() {
+                    prepared.microseconds(&stream, index)?;
+                    let mut three = (0..3)
+                        .map(|_| prepared.microseconds(&stream, index))
+                        .collect::<Result<Vec<_>>>()?;
+                    three.sort_by(f64::total_cmp);
+                    times.push((three[1], index));
+                }
+                let list: Vec<_> = times
+                    .iter()
+                    .map(|(t, i)| format!("{} {t:.1}", prepared.graphs[*i].0))
+                    .collect();
+                println!("{}", list.join(", "));
+                times.sort_by(|one, other| one.0.total_cmp(&other.0));
+                shown = times.iter().take(2).map(|(_, index)| *index).collect();
+                shown.insert(0, 0);
+            }
+            ["go"] => {
+                let times = shown
+                    .iter()
+                    .map(|&i| prepared.microseconds(&stream, i))
+                    .collect::<Result<Vec<_>>>()?;
+                let text: Vec<_> = shown
+                    .iter()
+                    .zip(times)
+                    .map(|(&i, t)| format!("{}|{t}", prepared.graphs[i].0))
+                    .collect();
+                println!("{}", text.join(";"));
+            }
+            _ => return Err(format!("unknown command: {line}").into()),
+        }
+        std::io::stdout().flush()?;
+    }
+    Ok(())
+}

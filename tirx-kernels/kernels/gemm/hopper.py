@@ -1,0 +1,228 @@
+"""Matrix products for Hopper: C = A B in 16 bits with float32 accumulators, for any M, N and K.
+
+`TRANS_A` and `TRANS_B` describe the memory of the operands. Without them the rows of A and the columns of B are contiguous,
+so that a tensor copy fetches 64 neighbors along K. Tiles at the edges are filled with zeros and stored in part by the copy engine.
+"""
+
+from __future__ import annotations
+
+from tvm.backend.cuda.lang import Pipeline, PipelineState
+from tvm.backend.cuda.tile_primitive.tma_utils import SwizzleMode, mma_shared_layout
+from tvm.script import tirx as T
+from tvm.script.tirx import tile as Tx
+from tvm.tirx.layout import S, TileLayout, laneid, wid_in_wg
+
+
+def accumulator(rows, columns):
+    """The registers of a warpgroup that hold an accumulator of wgmma."""
+    return TileLayout(S[(rows // 64, 4, 2, 8, columns // 8, 4, 2) : (columns // 2, 1 @ wid_in_wg, 2, 4 @ laneid, 4, 1 @ laneid, 1)])
+
+
+def operands(a, b, c, dtype, TRANS_A, TRANS_B):
+    """The buffers of one product: extents and strides at run time."""
+    BATCH, M, N, K = T.int32(), T.int32(), T.int32(), T.int32()
+    a_batch, a_row, b_batch, b_row, c_batch, c_row = T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
+    A = T.match_buffer(a, (BATCH, K, M) if TRANS_A else (BATCH, M, K), dtype, strides=(a_batch, a_row, 1))
+    B = T.match_buffer(b, (BATCH, K, N) if TRANS_B else (BATCH, N, K), dtype, strides=(b_batch, b_row, 1))
+    C = T.match_buffer(c, (BATCH, M, N), dtype, strides=(c_batch, c_row, 1))
+    return BATCH, M, N, K, A, B, C
+
+
+@T.jit
+def tiles(a: T.handle, b: T.handle, c: T.handle, blocks: T.int32, *, dtype: T.constexpr, BN: T.constexpr = 256,
+          TRANS_A: T.constexpr = False, TRANS_B: T.constexpr = False):
+    """Tiles of 128 x BN elements. One warp copies operands into a ring of stages, two warpgroups multiply 64 rows each, and
+    the copy engine stores a tile while the next one is computed."""
+    BM, BK, GROUP = T.meta_var(128), T.meta_var(64), T.meta_var(8)
+    CHUNK = T.meta_var(64 if BN % 64 == 0 else 32 if BN % 32 == 0 else 16)
+    STAGES = T.meta_var({48: 8, 64: 8, 96: 6, 128: 6, 192: 4, 256: 4}[BN])
+    BATCH, M, N, K, A, B, C = operands(a, b, c, dtype, TRANS_A, TRANS_B)
+    T.device_entry()
+    T.attr({"tirx.launch_bounds_min_blocks_per_sm": 1})
+    T.attr({"tirx.use_programtic_dependent_launch": True})
+    T.ptx.griddepcontrol.launch_dependents()
+    block = T.cta_id([blocks])
+    group = T.warpgroup_id([3])
+    warp = T.warp_id_in_wg([4])
+    lane = T.lane_id([32])
+    pool = T.SMEMPool()
+    As = pool.alloc_tcgen05_mma_AB((STAGES, BK, BM) if TRANS_A else (STAGES, BM, BK), dtype)
+    Bs = pool.alloc_tcgen05_mma_AB((STAGES, BK, BN) if TRANS_B else (STAGES, BN, BK), dtype)
+    mode = {64: SwizzleMode.SWIZZLE_128B_ATOM, 32: SwizzleMode.SWIZZLE_64B_ATOM, 16: SwizzleMode.SWIZZLE_32B_ATOM}[CHUNK]
+    Cs = pool.alloc((2, 2, 64, CHUNK), dtype, layout=mma_shared_layout(dtype, mode, (2, 2, 64, CHUNK)), align=1024)
+    pipe = Pipeline(pool, STAGES, full="tma", empty="mbar", init_empty=2, empty_phase_offset=1)
+    pool.commit()
+    T.ptx.fence.mbarrier_init()
+    T.cuda.cta_sync()
+    T.ptx.griddepcontrol.wait()
+    ring = PipelineState(STAGES, 0)
+    across: T.let = T.truncdiv(N + (BN - 1), BN)
+    down: T.let = T.truncdiv(M + (BM - 1), BM)
+    steps: T.let = T.truncdiv(K + (BK - 1), BK)
+    tile: T.int32 = block
+    if group == 0:
+        T.ptx.setmaxnreg(False, 40)
+        if warp == 0:
+            if T.ptx.elect_sync():
+                while tile < BATCH * down * across:
+                    # Bands of GROUP rows of tiles, column by column: both operands stay in the L2 cache.
+                    batch: T.let = T.truncdiv(tile, down * across)
+                    here: T.let = tile - batch * (down * across)
+                    band: T.let = T.truncdiv(here, GROUP * across)
+                    rows: T.let = T.min(down - band * GROUP, GROUP)
+                    within: T.let = here - band * (GROUP * across)
+                    m: T.let = (band * GROUP + T.truncmod(within, rows)) * BM
+                    n: T.let = T.truncdiv(within, rows) * BN
+                    for k in range(steps):
+                        pipe.empty.wait(ring.stage, ring.phase)
+                        pipe.full.arrive(ring.stage, (BM + BN) * BK * 2)
+                        bar: T.let = pipe.full.ptr_to([ring.stage])
+                        if TRANS_A:
+                            Tx.copy_async(As[ring.stage], A[batch, k * BK : k * BK + BK, m : m + BM], mbar=bar)
+                        else:
+                            Tx.copy_async(As[ring.stage], A[batch, m : m + BM, k * BK : k * BK + BK], mbar=bar)
+                        if TRANS_B:
+                            Tx.copy_async(Bs[ring.stage], B[batch, k * BK : k * BK + BK, n : n + BN], mbar=bar)
+                        else:
+                            Tx.copy_async(Bs[ring.stage], B[batch, n : n + BN, k * BK : k * BK + BK], mbar=bar)
+                        ring.advance()
+                    tile += blocks
+    else:
+        T.ptx.setmaxnreg(True, 232)
+        row: T.let = (group - 1) * 64
+        sums = T.alloc_local((64, BN), "float32", layout=accumulator(64, BN))
+        rounded = T.alloc_local((64, BN), dtype, layout=accumulator(64, BN))
+        while tile < BATCH * down * across:
+            batch: T.let = T.truncdiv(tile, down * across)
+            here: T.let = tile - batch * (down * across)
+            band: T.let = T.truncdiv(here, GROUP * across)
+            rows: T.let = T.min(down - band * GROUP, GROUP)
+            within: T.let = here - band * (GROUP * across)
+            m: T.let = (band * GROUP + T.truncmod(within, rows)) * BM
+            n: T.let = T.truncdiv(within, rows) * BN
+            for k in range(steps):
+                pipe.full.wait(ring.stage, ring.phase)
+                if TRANS_A:
+                    Tx.wg.gemm_async(sums, As[ring.stage, :, row : row + 64], Bs[ring.stage], transA=True, transB=TRANS_B,
+                                     accum=k > 0)
+                else:
+                    Tx.wg.gemm_async(sums, As[ring.stage, row : row + 64, :], Bs[ring.stage], transB=TRANS_B, accum=k > 0)
+                T.ptx.wgmma.commit_group()
+                T.ptx.wgmma.wait_group(1)
+                if k > 0 and warp == 0 and lane == 0:
+                    pipe.empty.arrive((ring.stage + STAGES - 1) % STAGES)
+                ring.advance()
+            T.ptx.wgmma.wait_group(0)
+            if warp == 0 and lane == 0:
+                pipe.empty.arrive((ring.stage + STAGES - 1) % STAGES)
+            Tx.wg.cast(rounded, sums)
+            for j in T.unroll(BN // CHUNK):
+                # One chunk is on its way to C while the next is written. The first chunk's buffer is the last one's if they are odd.
+                if warp == 0 and lane == 0:
+                    T.ptx.cp_async.bulk.wait_group(0 if j == 0 and BN // CHUNK % 2 == 1 else 1, True)
+                T.cuda.warpgroup_sync(8 + group)
+                Tx.wg.copy(Cs[group - 1, j % 2], rounded[:, j * CHUNK : j * CHUNK + CHUNK])
+                T.ptx.fence.proxy_async("shared::cta")
+                T.cuda.warpgroup_sync(8 + group)
+                if warp == 0 and lane == 0:
+                    Tx.copy_async(C[batch, m + row : m + row + 64, n + j * CHUNK : n + j * CHUNK + CHUNK], Cs[group - 1, j % 2])
+                    T.ptx.cp_async.bulk.commit_group()
+            tile += blocks
+        if warp == 0 and lane == 0:
+            T.ptx.cp_async.bulk.wait_group(0, False)
+
+
+@T.jit
+def columns(a: T.handle, b: T.handle, c: T.handle, *, dtype: T.constexpr, BN: T.constexpr = 64, SPLIT: T.constexpr = 2,
+            TRANS_B: T.constexpr = False):
+    """For few rows of A. The instruction's rows are 64 columns of B, so that 8 rows of A fill an instruction.
+
+    The SPLIT blocks of a cluster share a tile of C. Each block takes a part of K, and they add their parts through
+    distributed shared memory."""
+    BM = T.meta_var(64)
+    # Few long copies keep as many bytes under way as many short ones, with fewer barriers.
+    BK, STAGES = T.meta_var({16: (128, 5), 32: (128, 5), 64: (64, 6), 128: (64, 8)}[BN])
+    BATCH, M, N, K, A, B, C = operands(a, b, c, dtype, False, TRANS_B)
+    THREADS = T.meta_var(256)
+    T.device_entry()
+    T.attr({"tirx.use_programtic_dependent_launch": True})
+    T.ptx.griddepcontrol.launch_dependents()
+    part, across, rows = T.cta_id([SPLIT, T.truncdiv(N + (BM - 1), BM), T.truncdiv(M + (BN - 1), BN) * BATCH])
+    T.cta_id_in_cluster([SPLIT, 1, 1])
+    group = T.warpgroup_id([2])
+    warp = T.warp_id_in_wg([4])
+    lane = T.lane_id([32])
+    tid = T.thread_id([THREADS])
+    pool = T.SMEMPool()
+    Bs = pool.alloc_tcgen05_mma_AB((STAGES, BK, BM) if TRANS_B else (STAGES, BM, BK), dtype)
+    As = pool.alloc_tcgen05_mma_AB((STAGES, BN, BK), dtype)
+    pipe = Pipeline(pool, STAGES, full="tma", empty="mbar", init_empty=1, empty_phase_offset=1)
+    pool.move_base_to(0)
+    parts = pool.alloc((BN, BM + 4), "float32", align=1024)
+    pool.commit()
+    T.ptx.fence.mbarrier_init()
+    T.cuda.cta_sync()
+    T.ptx.griddepcontrol.wait()
+    ring = PipelineState(STAGES, 0)
+    steps: T.let = T.truncdiv(K + (BK - 1), BK)
+    first: T.let = T.truncdiv(steps * part, SPLIT)
+    last: T.let = T.truncdiv(steps * (part + 1), SPLIT)
+    batch: T.let = T.truncmod(rows, BATCH)
+    n: T.let = across * BM
+    m: T.let = T.truncdiv(rows, BATCH) * BN
+    sums = T.alloc_local((64, BN), "float32", layout=accumulator(64, BN))
+    if group == 1:
+        if warp == 0:
+            if T.ptx.elect_sync():
+                for k in range(first, last):
+                    pipe.empty.wait(ring.stage, ring.phase)
+                    pipe.full.arrive(ring.stage, (BM + BN) * BK * 2)
+                    bar: T.let = pipe.full.ptr_to([ring.stage])
+                    if TRANS_B:
+                        Tx.copy_async(Bs[ring.stage], B[batch, k * BK : k * BK + BK, n : n + BM], mbar=bar)
+                    else:
+                        Tx.copy_async(Bs[ring.stage], B[batch, n : n + BM, k * BK : k * BK + BK], mbar=bar)
+                    Tx.copy_async(As[ring.stage], A[batch, m : m + BN, k * BK : k * BK + BK], mbar=bar)
+                    ring.advance()
+    else:
+        Tx.wg.zero(sums)
+        for k in range(first, last):
+            pipe.full.wait(ring.stage, ring.phase)
+            Tx.wg.gemm_async(sums, Bs[ring.stage], As[ring.stage], transA=TRANS_B, accum=True)
+            T.ptx.wgmma.commit_group()
+            T.ptx.wgmma.wait_group(1)
+            if k > first and warp == 0 and lane == 0:
+                pipe.empty.arrive((ring.stage + STAGES - 1) % STAGES)
+            ring.advance()
+        T.ptx.wgmma.wait_group(0)
+    T.cuda.cta_sync()
+    if group == 0:
+        # The ring is done, and its memory holds this block's part of the sums, by rows of C.
+        turned = T.decl_buffer((BM, BN), "float32", data=parts.data, elem_offset=parts.elem_offset, scope="shared.dyn",
+                               layout=TileLayout(S[(BM, BN) : (1, BM + 4)]))
+        Tx.wg.copy(turned, sums)
+    if SPLIT > 1:
+        T.cuda.cluster_sync()
+    else:
+        T.cuda.cta_sync()
+    VECTORS = T.meta_var((BM * BN // 4 + SPLIT - 1) // SPLIT)     # of four elements, for each block
+    for step in range((VECTORS + THREADS - 1) // THREADS):
+        index: T.let = part * VECTORS + step * THREADS + tid
+        i: T.let = index // (BM // 4)
+        j: T.let = index % (BM // 4) * 4
+        if step * THREADS + tid < VECTORS and m + i < M and i < BN and n + j < N:
+            total = T.alloc_local((4,), "float32")
+            for e in T.vectorized(4):
+                total[e] = T.float32(0)
+            for other in T.unroll(SPLIT):
+                there: T.let = T.reinterpret("handle", T.ptx.map_shared_rank(parts.ptr_to([i, j]), other))
+                far = T.decl_buffer((4,), "float32", data=there)
+                near = T.alloc_local((4,), "float32")
+                for e in T.vectorized(4):
+                    near[e] = far[e]
+                for e in T.unroll(4):
+                    total[e] += near[e]
+            for e in T.vectorized(4):
+                C[batch, m + i, n + j + e] = T.cast(total[e], dtype)
+    if SPLIT > 1:
+        T.cuda.cluster_sync()

@@ -1,0 +1,247 @@
+//! Matrix products: C = A B with bfloat16 or float16 elements and float32 accumulators.
+//!
+//! A is `[M, K]`, B is `[K, N]` and C is `[M, N]`, or all three have a batch dimension in front. Extents are any numbers from 0 on, and
+//! every tensor may be a view with any strides: `&w.permute(&[1, 0])?` multiplies by the transpose of `w`, without a copy.
+//!
+//! | operands | kernel |
+//! |---|---|
+//! | on sm_90: rows or columns contiguous, other strides multiples of 8 elements, addresses multiples of 16 bytes | warpgroup MMA with tensor copies |
+//! | elsewhere, or contiguous along K with such strides | `mma.sync` with `cp.async` |
+//! | any other strides | `mma.sync`, element by element: several times slower |
+
+mod choice;
+mod operand;
+
+use std::fmt;
+
+use tirx_rt::{AsTensor, AsTensorMut, Device, Stream, Tensor, bf16, f16};
+
+use crate::generated::kernels;
+use crate::machine::Machine;
+use crate::{Error, Result};
+use choice::Choice;
+use operand::{Contiguous, Operand};
+
+mod sealed {
+    use super::kernels;
+
+    pub trait Kernels:
+        kernels::gemm_tiles::Element
+        + kernels::gemm_tiles_narrow::Element
+        + kernels::gemm_tiles_turned::Element
+        + kernels::gemm_columns::Element
+        + kernels::gemm_blocks::Element
+    {
+    }
+}
+
+/// An element type of matrix products: `bf16` or `f16`.
+pub trait Element: sealed::Kernels {}
+
+impl sealed::Kernels for bf16 {}
+impl sealed::Kernels for f16 {}
+impl Element for bf16 {}
+impl Element for f16 {}
+
+/// C = A B. The fastest kernel for these extents, strides and this GPU is chosen by a model; [`Plan`] keeps a choice.
+///
+/// ```
+/// # use tirx_kernels::gemm;
+/// # use tirx_rt::{Device, Tensor, f16};
+/// # fn main() -> tirx_kernels::Result<()> {
+/// # let stream = Device::simulator().default_stream();
+/// let x = Tensor::from_slice(&stream, &[f16::ONE; 3 * 16], [3, 16])?;
+/// let weights = Tensor::from_slice(&stream, &[f16::ONE; 40 * 16], [40, 16])?;
+/// let mut y = Tensor::zeros(&stream, [3, 40])?;
+/// gemm::matmul(&stream, &x, &weights.permute(&[1, 0])?, &mut y)?;
+/// assert_eq!(y.to_vec()?, [f16::from_f32(16.0); 3 * 40]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`Error::Shape`] if the shapes do not fit each other; [`Error::Runtime`] for those of the launch.
+pub fn matmul<T: Element>(
+    stream: &Stream,
+    a: &impl AsTensor<T>,
+    b: &impl AsTensor<T>,
+    c: &mut impl AsTensorMut<T>,
+) -> Result<()> {
+    Plan::new(&stream.device(), a, b, c)?.run(stream, a, b, c)
+}
+
+/// The extents of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Extents {
+    /// Products.
+    pub batch: usize,
+    /// Rows of A and C.
+    pub m: usize,
+    /// Columns of B and C.
+    pub n: usize,
+    /// Columns of A and rows of B.
+    pub k: usize,
+}
+
+/// The kernel that is chosen for tensors of given extents, strides and alignment.
+///
+/// A plan may be used for any tensors that are like those that it was made for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    extents: Extents,
+    /// A and B exchange their places, since C is contiguous along its columns.
+    turned: bool,
+    choice: Choice,
+}
+
+impl Plan {
+    /// The plan for tensors like these on a device.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the shapes do not fit each other; [`Error::Runtime`] if the driver does not tell the device's properties.
+    pub fn new<T: Element>(
+        device: &Device,
+        a: &impl AsTensor<T>,
+        b: &impl AsTensor<T>,
+        c: &impl AsTensor<T>,
+    ) -> Result<Plan> {
+        Ok(Plan::candidates(device, a, b, c)?[0])
+    }
+
+    /// A plan for each kernel that takes such tensors, at least one. The first is that of [`Plan::new`]; the model takes it for the
+    /// fastest one.
+    ///
+    /// # Errors
+    /// As for [`Plan::new`].
+    pub fn candidates<T: Element>(
+        device: &Device,
+        a: &impl AsTensor<T>,
+        b: &impl AsTensor<T>,
+        c: &impl AsTensor<T>,
+    ) -> Result<Vec<Plan>> {
+        let extents = extents(a.tensor(), b.tensor(), c.tensor())?;
+        let [a, b, c] = [a.tensor(), b.tensor(), c.tensor()].map(Operand::from_tensor);
+        let turned = c.contiguous != Contiguous::Columns && c.turned().contiguous == Contiguous::Columns;
+        let machine = Machine::of_device(device)?;
+        let choices = match turned {
+            false => choice::candidates(&machine, extents, a, b.turned(), c),
+            true => choice::candidates(&machine, extents.turned(), b.turned(), a, c.turned()),
+        };
+        let plan = |(_, choice)| Plan {
+            extents,
+            turned,
+            choice,
+        };
+        Ok(choices.into_iter().map(plan).collect())
+    }
+
+    /// C = A B.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the tensors have other extents than those of the plan; [`Error::Runtime`] for those of the launch. Tensors
+    /// with other strides than the kernel takes are refused by the launch.
+    pub fn run<T: Element>(
+        &self,
+        stream: &Stream,
+        a: &impl AsTensor<T>,
+        b: &impl AsTensor<T>,
+        c: &mut impl AsTensorMut<T>,
+    ) -> Result<()> {
+        let (a, b, c) = (a.tensor(), b.tensor(), c.tensor_mut());
+        let found = extents(a, b, c)?;
+        if found != self.extents {
+            return Err(Error::Shape(format!(
+                "the plan is for {:?}, the tensors have {found:?}",
+                self.extents
+            )));
+        }
+        if c.is_empty() {
+            return Ok(());
+        }
+        let (a, b) = match a.shape().len() {
+            2 => (&*a.unsqueeze(0)?, &*b.unsqueeze(0)?),
+            _ => (a, b),
+        };
+        if c.shape().len() == 2 {
+            return self.launch(stream, a, b, &mut *c.unsqueeze_mut(0)?);
+        }
+        self.launch(stream, a, b, c)
+    }
+
+    /// The launch for tensors with a batch dimension.
+    fn launch<T: Element>(
+        &self,
+        stream: &Stream,
+        a: &Tensor<T>,
+        b: &Tensor<T>,
+        c: &mut Tensor<T>,
+    ) -> Result<()> {
+        let turn = [0, 2, 1];
+        match self.turned {
+            // Kernels take B with the dimensions exchanged.
+            false => self.choice.launch(stream, a, &*b.permute(&turn)?, c),
+            true => self
+                .choice
+                .launch(stream, &*b.permute(&turn)?, a, &mut *c.permute_mut(&turn)?),
+        }
+    }
+}
+
+/// The kernel and its tile, such as `tiles 128x256` or `columns 64x16 of 2 parts`.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.choice.fmt(f)
+    }
+}
+
+impl Extents {
+    fn turned(self) -> Extents {
+        Extents {
+            m: self.n,
+            n: self.m,
+            ..self
+        }
+    }
+}
+
+/// The extents of a product of tensors of two or three dimensions.
+fn extents<T: Element>(a: &Tensor<T>, b: &Tensor<T>, c: &Tensor<T>) -> Result<Extents> {
+    let (extents, others) = match (a.shape(), b.shape(), c.shape()) {
+        (&[m, k], &[k_of_b, n], &[m_of_c, n_of_c]) => (
+            Extents { batch: 1, m, n, k },
+            [(k, k_of_b), (m, m_of_c), (n, n_of_c), (1, 1)],
+        ),
+        (&[batch, m, k], &[batch_of_b, k_of_b, n], &[batch_of_c, m_of_c, n_of_c])
+            if batch_of_b == batch_of_c =>
+        {
+            (
+                Extents { batch, m, n, k },
+                [(k, k_of_b), (m, m_of_c), (n, n_of_c), (batch, batch_of_b)],
+            )
+        }
+        _ => (
+            Extents {
+                batch: 0,
+                m: 0,
+                n: 0,
+                k: 0,
+            },
+            [(0, 1); 4],
+        ),
+    };
+    if others.iter().any(|(one, other)| one != other) {
+        return Err(Error::Shape(format!(
+            "a product takes A of shape [M, K], B of [K, N] and C of [M, N], or each with a batch dimension in front; \
+             A has {:?}, B {:?} and C {:?}",
+            a.shape(),
+            b.shape(),
+            c.shape()
+        )));
+    }
+    match [extents.batch, extents.m, extents.n, extents.k].iter().max() {
+        Some(&most) if most > i32::MAX as usize => {
+            Err(Error::Shape(format!("an extent of {most} is above {}", i32::MAX)))
+        }
+        _ => Ok(extents),
+    }
+}

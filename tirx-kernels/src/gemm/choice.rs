@@ -1,0 +1,325 @@
+//! Which kernel computes a product: a model of the time of each that takes the operands.
+//!
+//! A kernel's time is that of its waves of tiles, or that of the bytes that it must move, whichever is longer, and a fixed time for a launch.
+//! The constants are those of an
+//! H100; on other GPUs the order of the kernels is nearly the same.
+
+use std::fmt;
+
+use tirx_rt::{Stream, Tensor};
+
+use super::operand::{Contiguous, Operand};
+use super::{Element, Extents};
+use crate::Result;
+use crate::generated::kernels;
+use crate::machine::Machine;
+
+/// A kernel and its compile-time values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Choice {
+    /// `tiles` of `hopper.py`: persistent blocks with tiles of 128 x `columns`.
+    Tiles {
+        columns: i64,
+        turned_a: bool,
+        turned_b: bool,
+        blocks: i32,
+    },
+    /// `columns` of `hopper.py`: tiles of `rows` rows and 64 columns of C, K in `split` parts.
+    Columns { rows: i64, split: i64, turned_b: bool },
+    /// `blocks` of `ampere.py`.
+    Blocks { aligned: bool, rows: i64, columns: i64 },
+}
+
+/// Elements of C along its columns in a tile of the kernel `tiles`, and the cycles of a step of 64 along K, as products of one wave show them on an
+/// H100. Narrow tiles wait for copies, wide ones for the tensor cores.
+const TILE_COLUMNS: [(i64, f64); 6] = [
+    (48, 400.0),
+    (64, 430.0),
+    (96, 600.0),
+    (128, 570.0),
+    (192, 895.0),
+    (256, 1110.0),
+];
+
+/// Cycles per microsecond under load.
+const CLOCK: f64 = 1600.0;
+/// Bytes that a multiprocessor copies from the L2 cache in a cycle.
+const COPIED: f64 = 55.0;
+/// Cycles of a warpgroup MMA of 64 rows for each column and 64 elements along K, with what is between two of them.
+const MMA: f64 = 2.17;
+/// Bytes that the memory moves in a microsecond.
+const MEMORY: f64 = 2.7e6;
+/// Bytes that the L2 cache moves in a microsecond, if the memory moves the most it can at the same time.
+const CACHE: f64 = 1e8;
+/// A launch, the first copies and the last stores, in microseconds.
+const LAUNCH: f64 = 2.2;
+/// The sum of the parts of a cluster, in microseconds.
+const PARTS: f64 = 1.2;
+
+/// The kernels that take operands A `[m, k]`, the transpose of B `[n, k]` and C `[m, n]`, with the microseconds that the model
+/// predicts, the shortest first.
+pub(super) fn candidates(
+    machine: &Machine,
+    extents: Extents,
+    a: Operand,
+    b: Operand,
+    c: Operand,
+) -> Vec<(f64, Choice)> {
+    let [a, b, c] = [a, b, c].map(|operand| operand.contiguous);
+    let mut found = Vec::new();
+    let copied = a != Contiguous::Neither && b != Contiguous::Neither && c == Contiguous::Columns;
+    if machine.hopper && copied && extents.k > 0 {
+        let (turned_a, turned_b) = (a == Contiguous::Rows, b == Contiguous::Rows);
+        // The least number of rows that holds all of A, up to the largest.
+        let rows = extents.m.next_power_of_two().clamp(16, 128);
+        let grid = (
+            extents.batch.saturating_mul(extents.m.div_ceil(rows)),
+            extents.n.div_ceil(64),
+        );
+        let few = !turned_a && extents.n.is_multiple_of(4) && grid.0 <= 65535 && grid.1 <= 65535;
+        // A tile of 128 rows copies rows that are not there: for few rows that costs more than the model knows.
+        let many = extents.m > 64 || !few;
+        for (columns, step) in TILE_COLUMNS.into_iter().filter(|_| many) {
+            let built = match (turned_a, turned_b) {
+                (false, false) => true,
+                (false, true) => columns % 64 == 0,
+                (true, _) => columns == 128 || columns == 256,
+            };
+            if built {
+                let (time, blocks) = time_of_tiles(machine, extents, columns, step);
+                found.push((
+                    time,
+                    Choice::Tiles {
+                        columns,
+                        turned_a,
+                        turned_b,
+                        blocks,
+                    },
+                ));
+            }
+        }
+        for split in [1, 2].into_iter().filter(|_| few) {
+            let rows = rows as i64;
+            found.push((
+                time_of_columns(machine, extents, rows, split),
+                Choice::Columns {
+                    rows,
+                    split,
+                    turned_b,
+                },
+            ));
+        }
+    }
+    found.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    if found.is_empty() {
+        found.push((f64::INFINITY, blocks(extents, a, b)));
+    }
+    found
+}
+
+fn blocks(extents: Extents, a: Contiguous, b: Contiguous) -> Choice {
+    let size = |extent: usize| if extent <= 64 { 64 } else { 128 };
+    Choice::Blocks {
+        aligned: a == Contiguous::Columns && b == Contiguous::Columns,
+        rows: size(extents.m),
+        columns: size(extents.n),
+    }
+}
+
+/// Microseconds for the bytes of the three matrices. Each row of tiles reads B again, and each column of tiles reads A again, from the L2 cache.
+/// `share` is the part of the memory's speed that the blocks reach.
+fn time_of_memory(extents: Extents, down: f64, across: f64, share: f64) -> f64 {
+    let [batch, m, n, k] = [extents.batch, extents.m, extents.n, extents.k].map(|x| x as f64);
+    let again = m * k * (across - 1.0) + n * k * (down - 1.0);
+    2.0 * batch * ((m * k + n * k + m * n) / (MEMORY * share) + again / CACHE)
+}
+
+/// Microseconds of the kernel `tiles`, and its blocks.
+fn time_of_tiles(machine: &Machine, extents: Extents, columns: i64, step: f64) -> (f64, i32) {
+    let down = extents.m.div_ceil(128) as f64;
+    let across = extents.n.div_ceil(columns as usize) as f64;
+    let tiles = extents.batch as f64 * down * across;
+    let columns = columns as f64;
+    let tile = extents.k.div_ceil(64) as f64 * step + 4.0 * columns + 600.0;
+    let waves = (tiles / machine.multiprocessors).ceil();
+    // The multiprocessors that have a tile, over all waves.
+    let busy = tiles / (waves * machine.multiprocessors);
+    let time = (waves * tile / CLOCK).max(time_of_memory(extents, down, across, 0.6 + 0.4 * busy));
+    (LAUNCH + time, tiles.min(machine.multiprocessors) as i32)
+}
+
+/// Microseconds of the kernel `columns`.
+fn time_of_columns(machine: &Machine, extents: Extents, rows: i64, split: i64) -> f64 {
+    let down = extents.m.div_ceil(rows as usize) as f64;
+    let across = extents.n.div_ceil(64) as f64;
+    let tiles = extents.batch as f64 * down * across;
+    let (rows, split) = (rows as f64, split as f64);
+    // Two blocks share a multiprocessor if they have few rows: one copies while the other adds its parts.
+    let resident = if rows <= 64.0 { 2.0 } else { 1.0 };
+    let step = (MMA * rows).max((64.0 + rows) * 128.0 / COPIED) * resident;
+    let tile = (extents.k.div_ceil(64) as f64 / split).ceil() * step + 8.0 * rows + 600.0;
+    let waves = (tiles * split / (resident * machine.multiprocessors)).ceil();
+    let busy = (tiles * split / machine.multiprocessors).min(1.0);
+    let parts = if split > 1.0 { PARTS } else { 0.0 };
+    LAUNCH + parts + (waves * tile / CLOCK).max(time_of_memory(extents, down, across, 0.85 + 0.15 * busy))
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Choice::Tiles { columns, .. } => write!(f, "tiles 128x{columns}"),
+            Choice::Columns { rows, split, .. } => write!(f, "columns {rows}x64 of {split} parts"),
+            Choice::Blocks {
+                aligned: true,
+                rows,
+                columns,
+            } => write!(f, "blocks {rows}x{columns}"),
+            Choice::Blocks { rows, columns, .. } => write!(f, "blocks {rows}x{columns} by elements"),
+        }
+    }
+}
+
+impl Choice {
+    /// Launches the kernel for A `[batch, m, k]`, the transpose of B `[batch, n, k]` and C `[batch, m, n]`.
+    pub(super) fn launch<T: Element>(
+        self,
+        stream: &Stream,
+        a: &Tensor<T>,
+        b: &Tensor<T>,
+        c: &mut Tensor<T>,
+    ) -> Result<()> {
+        let turn = [0, 2, 1];
+        match self {
+            Choice::Tiles {
+                columns,
+                turned_a: true,
+                turned_b,
+                blocks,
+            } => {
+                let constexpr = kernels::gemm_tiles_turned::Constexpr {
+                    BN: columns,
+                    TRANS_B: turned_b,
+                };
+                let a = a.permute(&turn)?;
+                match turned_b {
+                    true => {
+                        kernels::gemm_tiles_turned::<T>(stream, constexpr, &a, &b.permute(&turn)?, c, blocks)?
+                    }
+                    false => kernels::gemm_tiles_turned::<T>(stream, constexpr, &a, b, c, blocks)?,
+                }
+            }
+            Choice::Tiles {
+                columns: columns @ (48 | 96),
+                blocks,
+                ..
+            } => {
+                let constexpr = kernels::gemm_tiles_narrow::Constexpr { BN: columns };
+                kernels::gemm_tiles_narrow::<T>(stream, constexpr, a, b, c, blocks)?;
+            }
+            Choice::Tiles {
+                columns,
+                turned_b,
+                blocks,
+                ..
+            } => {
+                let constexpr = kernels::gemm_tiles::Constexpr {
+                    BN: columns,
+                    TRANS_B: turned_b,
+                };
+                match turned_b {
+                    true => kernels::gemm_tiles::<T>(stream, constexpr, a, &b.permute(&turn)?, c, blocks)?,
+                    false => kernels::gemm_tiles::<T>(stream, constexpr, a, b, c, blocks)?,
+                }
+            }
+            Choice::Columns {
+                rows,
+                split,
+                turned_b,
+            } => {
+                let constexpr = kernels::gemm_columns::Constexpr {
+                    BN: rows,
+                    SPLIT: split,
+                    TRANS_B: turned_b,
+                };
+                match turned_b {
+                    true => kernels::gemm_columns::<T>(stream, constexpr, a, &b.permute(&turn)?, c)?,
+                    false => kernels::gemm_columns::<T>(stream, constexpr, a, b, c)?,
+                }
+            }
+            Choice::Blocks {
+                aligned,
+                rows,
+                columns,
+            } => {
+                let constexpr = kernels::gemm_blocks::Constexpr {
+                    ALIGNED: aligned,
+                    BM: rows,
+                    BN: columns,
+                };
+                kernels::gemm_blocks::<T>(stream, constexpr, a, b, c)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first(m: usize, n: usize, k: usize) -> String {
+        let machine = Machine {
+            multiprocessors: 132.0,
+            hopper: true,
+        };
+        let plain = Operand {
+            contiguous: Contiguous::Columns,
+        };
+        let extents = Extents { batch: 1, m, n, k };
+        candidates(&machine, extents, plain, plain, plain)[0]
+            .1
+            .to_string()
+    }
+
+    #[test]
+    fn large_products_take_large_tiles_and_few_rows_take_columns() {
+        assert_eq!(first(4096, 4096, 4096), "tiles 128x256");
+        assert_eq!(first(1024, 1024, 1024), "tiles 128x64");
+        assert_eq!(first(512, 6144, 4096), "tiles 128x192");
+        assert_eq!(first(128, 4096, 14336), "columns 128x64 of 2 parts");
+        assert_eq!(first(1, 6144, 4096), "columns 16x64 of 1 parts");
+        assert_eq!(first(64, 4096, 4096), "columns 64x64 of 2 parts");
+    }
+
+    #[test]
+    fn other_gpus_and_strides_take_the_general_kernel() {
+        let machine = Machine {
+            multiprocessors: 148.0,
+            hopper: false,
+        };
+        let plain = Operand {
+            contiguous: Contiguous::Columns,
+        };
+        let odd = Operand {
+            contiguous: Contiguous::Neither,
+        };
+        let extents = Extents {
+            batch: 1,
+            m: 512,
+            n: 40,
+            k: 512,
+        };
+        let first = |machine, a| candidates(machine, extents, a, plain, plain)[0].1.to_string();
+        assert_eq!(first(&machine, plain), "blocks 128x64");
+        assert_eq!(
+            first(
+                &Machine {
+                    hopper: true,
+                    ..machine
+                },
+                odd
+            ),
+            "blocks 128x64 by elements"
+        );
+    }
+}

@@ -1,0 +1,42 @@
+//! The device that a launch is for.
+
+use std::sync::OnceLock;
+
+use tirx_rt::Device;
+
+use crate::Result;
+
+/// The properties of a device that the choice of a kernel and its blocks depend on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Machine {
+    pub(crate) multiprocessors: f64,
+    /// Whether it has the instructions of sm_90a.
+    pub(crate) hopper: bool,
+}
+
+impl Machine {
+    /// Those of a device. The simulator has those of an H100.
+    pub(crate) fn of_device(device: &Device) -> Result<Machine> {
+        // The driver's answers do not change; most programs have one GPU.
+        static FIRST: OnceLock<Machine> = OnceLock::new();
+        if device.id() == 0
+            && let Some(machine) = FIRST.get()
+        {
+            return Ok(*machine);
+        }
+        let machine = match device.properties()? {
+            Some(properties) => Machine {
+                multiprocessors: f64::from(properties.multiprocessors),
+                hopper: properties.compute_capability == (9, 0),
+            },
+            None => Machine {
+                multiprocessors: 132.0,
+                hopper: true,
+            },
+        };
+        if device.id() == 0 {
+            let _ = FIRST.set(machine);
+        }
+        Ok(machine)
+    }
+}

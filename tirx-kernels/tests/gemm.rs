@@ -1,0 +1,200 @@
+//! Products of generated extents and strides on the simulator, with all its checks, against float64. `TIRX_TEST_DEVICE=cuda` runs
+//! them on the first GPU.
+
+#![cfg(feature = "gemm")]
+
+use proptest::prelude::*;
+use tirx_kernels::gemm::{self, Element};
+use tirx_rt::{Device, Stream, Tensor, bf16, f16};
+
+fn stream() -> Stream {
+    match std::env::var("TIRX_TEST_DEVICE").as_deref() {
+        Ok("cuda") => Device::cuda(0).expect("a GPU").default_stream(),
+        _ => Device::new_simulator().default_stream(),
+    }
+}
+
+/// The memory of an operand with `rows` x `columns` elements.
+#[derive(Clone, Copy, Debug)]
+struct Memory {
+    /// Columns are contiguous, not rows.
+    turned: bool,
+    /// Elements between the end of one row and the begin of the next.
+    gap: usize,
+}
+
+fn memory() -> impl Strategy<Value = Memory> {
+    (any::<bool>(), prop_oneof![Just(0), Just(8), Just(3)]).prop_map(|(turned, gap)| Memory { turned, gap })
+}
+
+trait Number: Element + tirx_rt::Element {
+    const UNIT: f64;
+    fn round(x: f64) -> Self;
+    fn value(self) -> f64;
+}
+
+impl Number for bf16 {
+    const UNIT: f64 = 1.0 / 256.0;
+    fn round(x: f64) -> bf16 {
+        bf16::from_f64(x)
+    }
+    fn value(self) -> f64 {
+        self.to_f64()
+    }
+}
+
+impl Number for f16 {
+    const UNIT: f64 = 1.0 / 2048.0;
+    fn round(x: f64) -> f16 {
+        f16::from_f64(x)
+    }
+    fn value(self) -> f64 {
+        self.to_f64()
+    }
+}
+
+/// Numbers between -1 and 1 that look random, of the steps that every element type has.
+fn numbers(count: usize, seed: u64) -> Vec<f64> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f64 / f64::from(1 << 24) * 2.0 - 1.0
+    };
+    (0..count).map(|_| (next() * 64.0).round() / 64.0).collect()
+}
+
+/// Runs `with` on a view of shape `[batch, rows, columns]` of a tensor with the given memory.
+fn tensor<T: Number>(
+    stream: &Stream,
+    values: &[f64],
+    [batch, rows, columns]: [usize; 3],
+    memory: Memory,
+) -> Tensor<T> {
+    let (outer, inner) = if memory.turned {
+        (columns, rows)
+    } else {
+        (rows, columns)
+    };
+    let stride = inner + memory.gap;
+    let mut all = vec![T::round(99.0); batch * outer * stride];
+    for (index, value) in values.iter().enumerate() {
+        let (b, i, j) = (index / (rows * columns), index / columns % rows, index % columns);
+        let (o, n) = if memory.turned { (j, i) } else { (i, j) };
+        all[(b * outer + o) * stride + n] = T::round(*value);
+    }
+    Tensor::from_slice(stream, &all, [batch, outer, stride]).unwrap()
+}
+
+macro_rules! view {
+    ($name:ident = $tensor:expr, $columns:expr, $memory:expr) => {
+        let inner = $tensor.slice(2, 0..$columns).unwrap();
+        let turned = inner.permute(&[0, 2, 1]).unwrap();
+        let $name = if $memory.turned { turned } else { inner };
+    };
+}
+
+fn check<T: Number>(batch: usize, m: usize, n: usize, k: usize, [of_a, of_b, of_c]: [Memory; 3]) {
+    let stream = stream();
+    let (a, b) = (numbers(batch * m * k, 1), numbers(batch * k * n, 2));
+    let memory_of_a = tensor::<T>(&stream, &a, [batch, m, k], of_a);
+    let memory_of_b = tensor::<T>(&stream, &b, [batch, k, n], of_b);
+    let mut memory_of_c = tensor::<T>(&stream, &vec![7.0; batch * m * n], [batch, m, n], of_c);
+    {
+        view!(a = memory_of_a, if of_a.turned { m } else { k }, of_a);
+        view!(b = memory_of_b, if of_b.turned { k } else { n }, of_b);
+        let mut inner = memory_of_c
+            .slice_mut(2, 0..if of_c.turned { m } else { n })
+            .unwrap();
+        let order = if of_c.turned { [0, 2, 1] } else { [0, 1, 2] };
+        let mut c = inner.permute_mut(&order).unwrap();
+        gemm::matmul(&stream, &a, &b, &mut c).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let all = memory_of_c.to_vec().unwrap();
+    let (outer, inner) = if of_c.turned { (n, m) } else { (m, n) };
+    let stride = inner + of_c.gap;
+    for p in 0..batch {
+        for i in 0..m {
+            for j in 0..n {
+                let exact: f64 = (0..k)
+                    .map(|q| a[(p * m + i) * k + q] * b[(p * k + q) * n + j])
+                    .sum();
+                let size: f64 = (0..k)
+                    .map(|q| (a[(p * m + i) * k + q] * b[(p * k + q) * n + j]).abs())
+                    .sum();
+                let (o, x) = if of_c.turned { (j, i) } else { (i, j) };
+                let found = all[(p * outer + o) * stride + x].value();
+                let bound = T::UNIT * exact.abs() + size * k as f64 * 1e-7 + 1e-7;
+                assert!(
+                    (found - exact).abs() <= bound,
+                    "batch {p}, row {i}, column {j}: {found}, not {exact}"
+                );
+            }
+        }
+        for o in 0..outer {
+            let gap = &all[(p * outer + o) * stride + inner..(p * outer + o + 1) * stride];
+            assert!(
+                gap.iter().all(|x| x.value() == 99.0),
+                "row {o} was written behind its end"
+            );
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn products_of_bfloat16_are_right(
+        batch in 1..3usize, m in 1..140usize, n in 1..150usize, k in 0..150usize, memories in [memory(), memory(), memory()],
+    ) {
+        check::<bf16>(batch, m, n, k, memories);
+    }
+
+    // Extents that tensor copies take: multiples of eight, with tails of every tile.
+    #[test]
+    fn products_of_float16_by_tensor_copies_are_right(
+        batch in 1..3usize, m in 1..36usize, n in 1..48usize, k in 1..20usize, turned in any::<[bool; 2]>(),
+    ) {
+        let memory = |turned| Memory { turned, gap: 0 };
+        check::<f16>(batch, m * 8, n * 8, k * 8, [memory(turned[0]), memory(turned[1]), memory(false)]);
+    }
+}
+
+#[test]
+fn few_rows_and_empty_extents() {
+    let plain = Memory {
+        turned: false,
+        gap: 0,
+    };
+    let turned = Memory { turned: true, gap: 0 };
+    for m in [1, 2, 16, 17, 33, 100] {
+        check::<bf16>(1, m, 136, 200, [plain, turned, plain]);
+    }
+    check::<bf16>(2, 0, 8, 8, [plain; 3]);
+    check::<bf16>(2, 8, 0, 8, [plain; 3]);
+    check::<bf16>(1, 9, 8, 0, [plain; 3]);
+}
+
+#[test]
+fn shapes_that_do_not_fit_are_refused() {
+    let stream = stream();
+    let zeros = |shape: &[usize]| Tensor::<bf16>::zeros(&stream, shape).unwrap();
+    let (a, b) = (zeros(&[4, 8]), zeros(&[8, 16]));
+    for wrong in [&[4, 8][..], &[3, 16], &[1, 4, 16], &[64]] {
+        let error = gemm::matmul(&stream, &a, &b, &mut zeros(wrong))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("A has [4, 8], B [8, 16] and C ["), "{error}");
+    }
+    let plan = gemm::Plan::new(&stream.device(), &a, &b, &zeros(&[4, 16])).unwrap();
+    let error = plan
+        .run(&stream, &zeros(&[5, 8]), &b, &mut zeros(&[5, 16]))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("the plan is for Extents { batch: 1, m: 4, n: 16, k: 8 }"),
+        "{error}"
+    );
+}
