@@ -159,9 +159,13 @@ fn time_of_columns(machine: &Machine, extents: Extents, rows: i64, split: i64) -
     let step = (MMA * rows).max((64.0 + rows) * 128.0 / COPIED) * resident;
     let tile = (extents.k.div_ceil(64) as f64 / split).ceil() * step + 8.0 * rows + 600.0;
     let waves = (tiles * split / (resident * machine.multiprocessors)).ceil();
-    let busy = (tiles * split / machine.multiprocessors).min(1.0);
+    // Two resident blocks hide the begin and the end of each other.
+    let share = match resident > 1.0 {
+        true => 0.85 + 0.15 * (tiles * split / machine.multiprocessors).min(1.0),
+        false => 0.6 + 0.4 * tiles * split / (waves * machine.multiprocessors),
+    };
     let parts = if split > 1.0 { PARTS } else { 0.0 };
-    LAUNCH + parts + (waves * tile / CLOCK).max(time_of_memory(extents, down, across, 0.85 + 0.15 * busy))
+    LAUNCH + parts + (waves * tile / CLOCK).max(time_of_memory(extents, down, across, share))
 }
 
 impl fmt::Display for Choice {
@@ -287,6 +291,7 @@ mod tests {
         assert_eq!(first(1024, 1024, 1024), "tiles 128x64");
         assert_eq!(first(512, 6144, 4096), "tiles 128x192");
         assert_eq!(first(128, 4096, 14336), "columns 128x64 of 2 parts");
+        assert_eq!(first(128, 28672, 4096), "tiles 128x128");
         assert_eq!(first(1, 6144, 4096), "columns 16x64 of 1 parts");
         assert_eq!(first(64, 4096, 4096), "columns 64x64 of 2 parts");
     }
