@@ -291,7 +291,6 @@ mod tests {
         assert_eq!(first(1024, 1024, 1024), "tiles 128x64");
         assert_eq!(first(512, 6144, 4096), "tiles 128x192");
         assert_eq!(first(128, 4096, 14336), "columns 128x64 of 2 parts");
-        assert_eq!(first(128, 28672, 4096), "tiles 128x128");
         assert_eq!(first(1, 6144, 4096), "columns 16x64 of 1 parts");
         assert_eq!(first(64, 4096, 4096), "columns 64x64 of 2 parts");
     }
