@@ -114,7 +114,15 @@ pub(crate) fn build(root: &Path) -> Result<()> {
         &kit.join("vendor"),
     )?;
     for test in ["gemm", "attention"] {
-        let args = ["test", "--release", "--no-run", "-p", "tirx-kernels", "--test", test];
+        let args = [
+            "test",
+            "--release",
+            "--no-run",
+            "-p",
+            "tirx-kernels",
+            "--test",
+            test,
+        ];
         copy(&executable(&args, test)?, &kit.join(test))?;
     }
     for (name, text) in [("run.sh", RUN), ("sanitize.sh", SANITIZE)] {

@@ -1,7 +1,7 @@
 //! The nvcc of the tests: found in one way, asked about many kernels at a time, its answers kept.
 //!
 //! A test that needs nvcc fails if there is none. `TIRX_NVCC=none` asks for skipping: such tests are noted as skipped
-//! ([`skip`](crate::skip)) and pass.
+//! ([`skip`]) and pass.
 //!
 //! Answers are kept in `nvcc-answers` of the target directory, under a hash of the text, the flags and the compiler: nvcc is asked again
 //! only about what has changed. Refusals are not kept.
