@@ -554,7 +554,7 @@ impl RoundTrips {
     /// Those of [`round_trip`].
     pub fn check(&mut self, module: &IRModule) -> Result<(), String> {
         let text = print(module);
-        // The same text is parsed to a module that is equal to the last one: so it is equal to this one.
+        // An equal text parses to a module that equals the last one, and the last one equals this one.
         if let Some((last, of)) = &self.last
             && *last == text
             && structural_equal(of, module).is_ok()

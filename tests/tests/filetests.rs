@@ -16,7 +16,7 @@ use tirx_tests::files::filetests;
 use tirx_tests::unit::BATCH;
 use tirx_tests::{Case, RoundTrips, Test, messages, nvcc, skip_test, stages};
 
-/// A file whose kernels are right, and what its trials share.
+/// A file of right kernels: its trials share the loaded kernels and their texts.
 struct File {
     case: Case,
     kernels: OnceLock<Result<Vec<Kernel>, String>>,

@@ -97,7 +97,7 @@ const ACCEPTED: &[(&str, &str, &[&str], &str)] = &[
         "tirx-build",
         "toolchain",
         &["discover", "install"],
-        "an installed toolkit is one of the places to look, and what was installed is asked as a found one is",
+        "discovery looks at installed toolkits, and an installation asks discovery for the version of its nvcc",
     ),
     (
         "tirx-arith",
@@ -135,7 +135,7 @@ const ACCEPTED: &[(&str, &str, &[&str], &str)] = &[
         &[
             "buffer", "expr", "fold", "func", "intrin", "layout", "mutate", "stmt", "tile", "var",
         ],
-        "nodes hold each other: an expression loads from a buffer whose shape is expressions; calls name rows, and what a row computes is built of expressions",
+        "nodes hold each other: an expression loads from a buffer whose shape is expressions; calls name rows, and a row builds its result from expressions",
     ),
     (
         "tirx-ir",
@@ -220,7 +220,7 @@ const ACCEPTED: &[(&str, &str, &[&str], &str)] = &[
         "tirx-script",
         "fix",
         &["calls", "edit"],
-        "an edit replaces a call, and what a call is replaced by is edits",
+        "a call is rewritten by edits, and an edit contains rewritten calls",
     ),
     (
         "tirx-script",
@@ -625,7 +625,7 @@ impl Crate {
         seen
     }
 
-    /// What depends on what in each module that has modules: the files and folders beside each other, and the module's own file.
+    /// The uses between the parts of each module: the files and folders beside each other, and the module's own file.
     fn arrows(&self) -> BTreeMap<String, Arrows> {
         let mut all: BTreeMap<String, Arrows> = BTreeMap::new();
         for at in self.modules.keys() {

@@ -5,8 +5,8 @@
 //!
 //! | operands | kernel |
 //! |---|---|
-//! | on sm_90: rows or columns contiguous, other strides multiples of 8 elements, addresses multiples of 16 bytes | warpgroup MMA with tensor copies |
-//! | elsewhere, or contiguous along K with such strides | `mma.sync` with `cp.async` |
+//! | on Hopper: rows or columns contiguous, other strides multiples of 8 elements, addresses multiples of 16 bytes | warpgroup MMA with tensor copies |
+//! | on other GPUs: contiguous along K, other strides and addresses as above | `mma.sync` with `cp.async` |
 //! | any other strides | `mma.sync`, element by element: several times slower |
 
 mod choice;
@@ -108,7 +108,7 @@ impl Plan {
         Ok(Plan::candidates(device, a, b, c)?[0])
     }
 
-    /// A plan for each kernel that takes such tensors, at least one. The first is that of [`Plan::new`]; the model takes it for the
+    /// A plan for each kernel that the model compares for such tensors, at least one. The first is that of [`Plan::new`]; the model takes it for the
     /// fastest one.
     ///
     /// # Errors

@@ -13,9 +13,9 @@ from tvm.script.tirx import tile as Tx
 from tvm.tirx.layout import S, TileLayout, laneid, wid_in_wg
 
 
-def accumulator(rows, columns):
-    """The registers of a warpgroup that hold an accumulator of wgmma."""
-    return TileLayout(S[(rows // 64, 4, 2, 8, columns // 8, 4, 2) : (columns // 2, 1 @ wid_in_wg, 2, 4 @ laneid, 4, 1 @ laneid, 1)])
+def accumulator(columns):
+    """The registers of a warpgroup that hold 64 rows of an accumulator of wgmma."""
+    return TileLayout(S[(4, 2, 8, columns // 8, 4, 2) : (1 @ wid_in_wg, 2, 4 @ laneid, 4, 1 @ laneid, 1)])
 
 
 def operands(a, b, c, dtype, TRANS_A, TRANS_B):
@@ -90,8 +90,8 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, blocks: T.int32, *, dtype: T.co
     else:
         T.ptx.setmaxnreg(True, 232)
         row: T.let = (group - 1) * 64
-        sums = T.alloc_local((64, BN), "float32", layout=accumulator(64, BN))
-        rounded = T.alloc_local((64, BN), dtype, layout=accumulator(64, BN))
+        sums = T.alloc_local((64, BN), "float32", layout=accumulator(BN))
+        rounded = T.alloc_local((64, BN), dtype, layout=accumulator(BN))
         while tile < BATCH * down * across:
             batch: T.let = T.truncdiv(tile, down * across)
             here: T.let = tile - batch * (down * across)
@@ -117,7 +117,7 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, blocks: T.int32, *, dtype: T.co
                 pipe.empty.arrive((ring.stage + STAGES - 1) % STAGES)
             Tx.wg.cast(rounded, sums)
             for j in T.unroll(BN // CHUNK):
-                # One chunk is on its way to C while the next is written. The first chunk's buffer is the last one's if they are odd.
+                # One chunk is on its way to C while the next is written. An odd number of chunks ends in the buffer of the first.
                 if warp == 0 and lane == 0:
                     T.ptx.cp_async.bulk.wait_group(0 if j == 0 and BN // CHUNK % 2 == 1 else 1, True)
                 T.cuda.warpgroup_sync(8 + group)
@@ -170,7 +170,7 @@ def columns(a: T.handle, b: T.handle, c: T.handle, *, dtype: T.constexpr, BN: T.
     batch: T.let = T.truncmod(rows, BATCH)
     n: T.let = across * BM
     m: T.let = T.truncdiv(rows, BATCH) * BN
-    sums = T.alloc_local((64, BN), "float32", layout=accumulator(64, BN))
+    sums = T.alloc_local((64, BN), "float32", layout=accumulator(BN))
     if group == 1:
         if warp == 0:
             if T.ptx.elect_sync():

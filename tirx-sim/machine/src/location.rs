@@ -26,7 +26,7 @@ pub struct FaultLocation {
 
 impl FaultLocation {
     /// Where a span begins; `None` where it is of no text.
-    pub fn of(sources: &SourceMap, span: Span) -> Option<FaultLocation> {
+    pub fn from_span(sources: &SourceMap, span: Span) -> Option<FaultLocation> {
         let around = sources.calls(span);
         // From the outermost call on.
         let call = around.into_iter().rev().fold(None, |call, around| {

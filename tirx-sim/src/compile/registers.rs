@@ -175,7 +175,9 @@ impl Compiler<'_> {
             return *place;
         }
         let place = self.code.locations.len() as u32;
-        self.code.locations.push(FaultLocation::of(self.sources, span));
+        self.code
+            .locations
+            .push(FaultLocation::from_span(self.sources, span));
         self.places.insert(span, place);
         place
     }

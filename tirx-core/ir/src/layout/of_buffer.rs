@@ -62,7 +62,7 @@ fn long_enough(layout: Layout, shape: &[Expr]) -> Layout {
 
 impl View {
     /// The view of a declaration over shared memory; `None` if its offset, its extents or its strides are no constants.
-    pub fn of(buffer: &Buffer) -> Option<View> {
+    pub fn from_buffer(buffer: &Buffer) -> Option<View> {
         if !matches!(buffer.scope(), "shared" | "shared.dyn") {
             return None;
         }
@@ -119,7 +119,7 @@ mod tests {
 
     fn shared(shape: &[i32], change: impl FnOnce(&mut crate::ir::BufferNode)) -> Option<View> {
         let shape = shape.iter().map(|n| Expr::int32(*n)).collect();
-        View::of(&Buffer::fresh("A", shape, DType::FLOAT32, "shared.dyn", Span::NONE).with(change))
+        View::from_buffer(&Buffer::fresh("A", shape, DType::FLOAT32, "shared.dyn", Span::NONE).with(change))
     }
 
     #[test]
@@ -159,6 +159,6 @@ mod tests {
         let spread = Layout::Tile(TileLayout::of(vec![threads]).into());
         assert_eq!(shared(&[4], |n| n.layout = Some(spread)), None);
         let global = Buffer::fresh("A", vec![Expr::int32(4)], DType::FLOAT32, "global", Span::NONE);
-        assert_eq!(View::of(&global), None);
+        assert_eq!(View::from_buffer(&global), None);
     }
 }

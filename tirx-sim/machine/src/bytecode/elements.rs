@@ -34,7 +34,7 @@ pub struct Permutation {
 }
 
 /// Most elements that are tried for the name of a place. It is only sought for a message.
-const MOST_TRIED: u64 = 1 << 20;
+const MAX_TRIED: u64 = 1 << 20;
 
 impl Permutation {
     fn apply(self, place: i64) -> i64 {
@@ -75,7 +75,7 @@ impl Elements {
         if self.steps.is_empty() && self.swizzle.is_none() {
             return Some(place - self.first);
         }
-        let beyond = self.count().saturating_mul(4).min(MOST_TRIED);
+        let beyond = self.count().saturating_mul(4).min(MAX_TRIED);
         (0..beyond)
             .find(|number| self.place(*number) == place)
             .map(|number| number as i64)

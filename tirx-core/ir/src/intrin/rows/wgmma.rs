@@ -195,7 +195,7 @@ rows! { $ wgmma {
         .checked(wgmma)
         .arch(HOPPER).traits(TOGETHER.by(Engine::Wgmma)).section("wgmma.mma_async");
 
-    /// The same with A in registers: `a_regs` are the thread's 32-bit registers of A; the registers of D follow.
+    /// As `ss`, with A in registers: `a_regs` are the thread's 32-bit registers of A; the registers of D follow.
     PtxWgmmaMmaAsyncRs = Row::new("tirx.ptx.wgmma_mma_async_rs", "ptx.wgmma.mma_async.rs",
         ptx(".reg .pred p; setp.ne.b32 p, {scaleD}, 0; wgmma.mma_async.sync.aligned.m{M}n{N}k{K}.{d}.{ab} {{{accums}}}, \
              {{{a_regs}}}, {descB}, p{modifiers};").words(wgmma_words))

@@ -108,7 +108,7 @@ impl Apply {
             .elem_offset
             .as_ref()
             .map(|offset| self.facts.simplify(offset));
-        View::of(&buffer.with(|n| n.elem_offset = offset)).map(Arc::new)
+        View::from_buffer(&buffer.with(|n| n.elem_offset = offset)).map(Arc::new)
     }
 
     fn size(&mut self, buffer: &Buffer, purpose: Purpose) -> Expr {

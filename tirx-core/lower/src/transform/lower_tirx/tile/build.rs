@@ -17,7 +17,7 @@ pub(super) fn flat_view(buffer: &Buffer, span: Span) -> (Buffer, Stmt) {
         elem_offset: buffer.elem_offset.clone(),
         align: buffer.align,
         offset_factor: buffer.offset_factor,
-        view: View::of(buffer).map(Arc::new),
+        view: View::from_buffer(buffer).map(Arc::new),
         ..BufferNode::flat(
             format!("{}_flat", buffer.name),
             buffer.data.clone(),
