@@ -160,7 +160,7 @@ pub struct Session {
 }
 
 /// A picture shows so many elements at most.
-const MOST_PICTURED: i64 = 4096;
+const MAX_PICTURED: i64 = 4096;
 
 /// The values of compile-time parameters that the file's `# sim:` lines give, and the GPUs; errors of these lines come with
 /// the runs.
@@ -256,9 +256,9 @@ impl Session {
     pub fn layout(&self, text: &str, shape: &[i64], bytes: i64) -> Answer<LayoutPicture> {
         let picture = layout::read(text, shape, &Source::default()).and_then(|(layout, shape)| {
             let count: i64 = shape.iter().product();
-            if count > MOST_PICTURED {
+            if count > MAX_PICTURED {
                 return Err(vec![error(format!(
-                    "{count} elements are too many for a picture: at most {MOST_PICTURED}"
+                    "{count} elements are too many for a picture: at most {MAX_PICTURED}"
                 ))]);
             }
             let places = layout::places(&layout, &shape)?;
@@ -429,9 +429,9 @@ fn pictures(module: &IRModule, file: &str) -> Vec<LayoutPicture> {
         let mut cut = false;
         for dim in 0..shape.len() {
             let count: i64 = shape.iter().product();
-            if count > MOST_PICTURED {
+            if count > MAX_PICTURED {
                 let others = (count / shape[dim]).max(1);
-                shape[dim] = (MOST_PICTURED / others).clamp(1, shape[dim]);
+                shape[dim] = (MAX_PICTURED / others).clamp(1, shape[dim]);
                 cut = true;
             }
         }

@@ -33,7 +33,7 @@ const SYMBOL: usize = 24;
 
 /// Codes of attributes.
 const FRAME_SIZE: u64 = 0x11;
-const MOST_THREADS: u64 = 0x05;
+const MAX_THREADS: u64 = 0x05;
 const REGISTERS: u64 = 0x2f;
 /// The format of an attribute with a payload; the others have a value of two bytes.
 const SIZED: u64 = 4;
@@ -156,7 +156,7 @@ fn read(bytes: &[u8]) -> Option<Vec<Resources>> {
             .fold(0, u64::saturating_add);
         let threads = attributes(section.bytes)?
             .into_iter()
-            .find(|(code, _)| *code == MOST_THREADS)
+            .find(|(code, _)| *code == MAX_THREADS)
             .and_then(|(_, payload)| {
                 [0, 4, 8]
                     .map(|at| number(payload, at, 4))

@@ -15,15 +15,15 @@ use tirx_source::Diagnostics;
 use crate::compile::{self, CompileOptions};
 
 /// Most threads of a block.
-const MOST_THREADS: u64 = 1024;
+const MAX_THREADS: u64 = 1024;
 /// Most blocks of a grid along x, y, z.
-const MOST_BLOCKS: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+const MAX_BLOCKS: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 /// Largest grid, in blocks, that is run: more would take hours.
-const MOST_RUN: u64 = 1 << 26;
+const MAX_RUN: u64 = 1 << 26;
 /// Bytes that a pool of dynamic shared memory is aligned to.
 const POOL_ALIGN: u32 = 1024;
 /// Most blocks of a cluster.
-const MOST_IN_CLUSTER: u64 = 16;
+const MAX_BLOCKS_IN_CLUSTER: u64 = 16;
 
 /// A device function, compiled to run on the CPU. Compile once, launch often, from any thread.
 #[derive(Debug)]
@@ -243,33 +243,33 @@ impl Program {
             }
         }
         let threads: u64 = launch.block.iter().map(|d| *d as u64).product();
-        if threads > MOST_THREADS {
+        if threads > MAX_THREADS {
             return Err(format!(
-                "a block of {} has {threads} threads, and {MOST_THREADS} is the most",
+                "a block of {} has {threads} threads, and {MAX_THREADS} is the most",
                 dims(launch.block)
             ));
         }
-        if let Some(d) = (0..3).find(|d| launch.grid[*d] > MOST_BLOCKS[*d]) {
+        if let Some(d) = (0..3).find(|d| launch.grid[*d] > MAX_BLOCKS[*d]) {
             return Err(format!(
                 "the grid {} has {} blocks along {}, and {} is the most",
                 dims(launch.grid),
                 launch.grid[d],
                 ["x", "y", "z"][d],
-                MOST_BLOCKS[d]
+                MAX_BLOCKS[d]
             ));
         }
         let blocks = launch.grid.iter().map(|d| u64::from(*d));
         let blocks = blocks.fold(1, u64::saturating_mul);
-        if blocks > MOST_RUN {
+        if blocks > MAX_RUN {
             return Err(format!(
-                "the grid {} has {blocks} blocks, and the simulator runs at most {MOST_RUN}",
+                "the grid {} has {blocks} blocks, and the simulator runs at most {MAX_RUN}",
                 dims(launch.grid)
             ));
         }
         let in_cluster: u64 = launch.cluster.iter().map(|d| u64::from(*d)).product();
-        if in_cluster > MOST_IN_CLUSTER {
+        if in_cluster > MAX_BLOCKS_IN_CLUSTER {
             return Err(format!(
-                "a cluster of {} has {in_cluster} blocks, and {MOST_IN_CLUSTER} is the most",
+                "a cluster of {} has {in_cluster} blocks, and {MAX_BLOCKS_IN_CLUSTER} is the most",
                 dims(launch.cluster)
             ));
         }

@@ -42,7 +42,7 @@ pub use compile::CompileOptions;
 pub use launch::{ParamKind, Position, Program};
 pub use tirx_sim_machine::{
     Allocation, ContinueAfter, Counts, Excusable, Exploration, Explored, Fault, FaultKind, FaultLocation,
-    FaultNote, FaultReport, KINDS, Launch, LaunchOptions, LineCounts, MOST_DIMENSIONS, Memory, Named,
-    Observe, Snapshot, StandInCall, StandIns, Stats, StopAt, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle,
+    FaultNote, FaultReport, KINDS, Launch, LaunchOptions, LineCounts, MAX_DIMENSIONS, Memory, Named, Observe,
+    Snapshot, StandInCall, StandIns, Stats, StopAt, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle,
     TensorMapType, TimelineEvent, Track, Window, trace,
 };

@@ -11,7 +11,7 @@ use tirx_sim::{Exploration, Launch, LaunchOptions, Memory, Program, StandIns};
 use written::{compiled, ints, read};
 
 /// Most runs of a search that leaves nothing out. A kernel with more orders is not compared.
-const MOST_RUNS: u64 = 4_000;
+const MAX_RUNS: u64 = 4_000;
 
 /// What one run leaves, or its fault.
 type Outcomes = BTreeSet<String>;
@@ -166,11 +166,11 @@ fn orders_that_are_left_out_make_no_difference() {
     for seed in first..first + count {
         let (text, roles) = random_kernel(seed);
         let program = compiled(&text);
-        let (expected, every, whole) = outcomes(&program, roles, &Exploration::unreduced(MOST_RUNS));
+        let (expected, every, whole) = outcomes(&program, roles, &Exploration::unreduced(MAX_RUNS));
         if !whole {
             continue;
         }
-        let (found, runs, whole) = outcomes(&program, roles, &Exploration::new(MOST_RUNS));
+        let (found, runs, whole) = outcomes(&program, roles, &Exploration::new(MAX_RUNS));
         assert!(
             whole,
             "seed {seed}: {runs} runs, {every} without reduction:\n{text}"

@@ -72,9 +72,9 @@ const LEAST_SAMPLE: Duration = Duration::from_millis(2);
 /// Launches before the first measurement: GPUs reach their clock after a while.
 const WARM_UP: Duration = Duration::from_millis(200);
 /// Most calls of one measurement.
-const MOST_CALLS: u32 = 4096;
+const MAX_CALLS: u32 = 4096;
 /// Most calls of one measurement that empties the cache before each: that takes longer than short kernels.
-const MOST_FLUSHED: u32 = 256;
+const MAX_FLUSHED: u32 = 256;
 
 pub(crate) fn run(command: &Bench, _: &Output) -> Result<()> {
     let device = device(command)?;
@@ -221,11 +221,7 @@ fn measure(
         one = calls(1)?.min(one);
         let least = one.max(Duration::from_nanos(200));
         let wanted = LEAST_SAMPLE.as_secs_f64() / least.as_secs_f64();
-        let most = if command.flush_l2 {
-            MOST_FLUSHED
-        } else {
-            MOST_CALLS
-        };
+        let most = if command.flush_l2 { MAX_FLUSHED } else { MAX_CALLS };
         count = (wanted.ceil() as u32).clamp(1, most);
         let mut spent = Duration::ZERO;
         while spent < WARM_UP {

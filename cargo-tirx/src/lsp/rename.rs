@@ -12,7 +12,7 @@ use super::uri::uri_of;
 use super::{File, Server};
 
 /// Files that are looked into, and folders inside of one another.
-const MOST_FILES: usize = 2000;
+const MAX_FILES: usize = 2000;
 const DEEPEST: usize = 8;
 /// Folders above a file that are looked into for a manifest.
 const ABOVE: usize = 5;
@@ -165,7 +165,7 @@ fn kernel_files(file: &Path) -> Vec<PathBuf> {
         for entry in entries.flatten() {
             let (path, name) = (entry.path(), entry.file_name());
             let name = name.to_string_lossy();
-            if found.len() >= MOST_FILES || name.starts_with('.') {
+            if found.len() >= MAX_FILES || name.starts_with('.') {
                 continue;
             }
             match entry.file_type() {

@@ -8,7 +8,7 @@ use super::program::{Expr, Node, pieces};
 use super::{Around, Generator, Scalar, Value};
 
 /// Most iterations that nested loops make together.
-const MOST_TURNS: i64 = 48;
+const MAX_TURNS: i64 = 48;
 
 impl Generator {
     /// Up to `count` statements in a scope of their own.
@@ -196,7 +196,7 @@ impl Generator {
     }
 
     fn for_loop(&mut self, depth: u32) -> Node {
-        let room = (MOST_TURNS / self.turns.max(1)).max(1);
+        let room = (MAX_TURNS / self.turns.max(1)).max(1);
         let extent = self.random.between(1, 5.min(room as i128)) as i64;
         let mark = self.values.len();
         let name = self.fresh("i");
@@ -291,7 +291,7 @@ impl Generator {
     }
 
     fn while_loop(&mut self, depth: u32) -> Node {
-        let room = (MOST_TURNS / self.turns.max(1)).max(1);
+        let room = (MAX_TURNS / self.turns.max(1)).max(1);
         let most = self.random.between(1, 5.min(room as i128)) as i64;
         let name = self.fresh("c");
         let mark = self.values.len();

@@ -18,7 +18,7 @@ const SHALLOW: u32 = 600;
 const LEVEL: usize = 24 << 10;
 
 /// The most levels of one expression that the compiler accepts.
-pub const MOST_LEVELS: u32 = 20_000;
+pub const MAX_LEVELS: u32 = 20_000;
 
 /// What has expressions.
 pub trait Levels {
@@ -70,7 +70,7 @@ pub fn with_stack_for<R: Send>(levels: u32, walk: impl FnOnce() -> R + Send) -> 
     if levels <= SHALLOW {
         return walk();
     }
-    with_stack((levels.min(2 * MOST_LEVELS) as usize).saturating_mul(LEVEL), walk)
+    with_stack((levels.min(2 * MAX_LEVELS) as usize).saturating_mul(LEVEL), walk)
 }
 
 /// Runs something with a stack of so many bytes: on this thread, where [`with_stack`] made it and that much is left, otherwise

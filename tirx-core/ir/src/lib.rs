@@ -58,7 +58,7 @@ mod verify;
 mod visit;
 
 pub use buffer::{Buffer, BufferNode, DEFAULT_ALIGN, View};
-pub use deep::{Levels, MOST_LEVELS, on_one_stack, with_stack, with_stack_for};
+pub use deep::{Levels, MAX_LEVELS, on_one_stack, with_stack, with_stack_for};
 pub use equal::{Comparison, Mismatch, Structural, structural_equal, structural_hash};
 pub use expr::{BinOp, Expr, ExprKind, ExprNode};
 pub use func::{AttrValue, Attrs, IRModule, PrimFunc};

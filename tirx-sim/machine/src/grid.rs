@@ -20,7 +20,7 @@ use crate::turns::{Left, Taken, Turns};
 use crate::window::Window;
 
 /// Branches and loop iterations of a block after which the block is considered endless.
-const MOST_STEPS: u64 = 1 << 28;
+const MAX_STEPS: u64 = 1 << 28;
 
 /// One launch of a kernel.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +70,7 @@ impl Default for LaunchOptions {
     fn default() -> LaunchOptions {
         LaunchOptions {
             check_races: true,
-            step_limit: Some(MOST_STEPS),
+            step_limit: Some(MAX_STEPS),
             seed: 0,
             programmatic: false,
             dependent: false,

@@ -64,6 +64,6 @@ pub use location::FaultLocation;
 pub use memory::{Allocation, Memory};
 pub use observe::{Counts, KINDS, LineCounts, Named, Observe, Snapshot, StopAt};
 pub use stand_in::{StandInCall, StandIns};
-pub use tensor_map::{MOST_DIMENSIONS, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
+pub use tensor_map::{MAX_DIMENSIONS, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
 pub use timeline::{TimelineEvent, Track, trace};
 pub use window::Window;

@@ -132,8 +132,8 @@ pub struct Named {
 }
 
 /// Most snapshots and elements of an array that are kept.
-pub(crate) const MOST_SNAPSHOTS: usize = 256;
-pub(crate) const MOST_ELEMENTS: usize = 64;
+pub(crate) const MAX_SNAPSHOTS: usize = 256;
+pub(crate) const MAX_ELEMENTS: usize = 64;
 
 /// What was observed of a launch so far.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 //! Source: CUDA driver API, "Tensor Map Object Management".
 
 /// Most dimensions of a tensor map.
-pub const MOST_DIMENSIONS: usize = 5;
+pub const MAX_DIMENSIONS: usize = 5;
 /// Size of an encoded map.
 pub const TENSOR_MAP_BYTES: usize = 128;
 /// The NaN that fills elements beyond a tensor, in units of 16 bits whatever the type: of float32 it is `0x7ff7_7ff7`.
@@ -185,19 +185,19 @@ impl TensorMap {
         };
         put(0, &[MARK | self.l2_promotion & 3]);
         put(field::TYPE, &[self.dtype as u8]);
-        put(field::RANK, &[self.rank().min(MOST_DIMENSIONS) as u8]);
+        put(field::RANK, &[self.rank().min(MAX_DIMENSIONS) as u8]);
         put(field::INTERLEAVE, &[self.interleave]);
         put(field::SWIZZLE, &[self.swizzle as u8]);
         put(field::FILL, &[self.nan_fill.into()]);
         put(field::ADDRESS, &self.address.to_le_bytes());
         let get = |list: &[u64], d: u32| list.get(d as usize).copied().unwrap_or(0);
         let narrow = |list: &[u32], d: u32| list.get(d as usize).copied().unwrap_or(1) as u8;
-        for d in 0..MOST_DIMENSIONS as u32 {
+        for d in 0..MAX_DIMENSIONS as u32 {
             put(field::DIMS + 4 * d, &(get(&self.dims, d) as u32).to_le_bytes());
             put(field::BOX_DIMS + d, &[narrow(&self.box_dims, d)]);
             put(field::ELEMENT_STRIDES + d, &[narrow(&self.element_strides, d)]);
         }
-        for d in 0..MOST_DIMENSIONS as u32 - 1 {
+        for d in 0..MAX_DIMENSIONS as u32 - 1 {
             let stride = get(&self.strides, d);
             put(field::STRIDES + 4 * d, &(stride as u32).to_le_bytes());
             put(field::HIGH_STRIDES + d, &[(stride >> 32) as u8]);
@@ -214,7 +214,7 @@ impl TensorMap {
                 .fold(0, |value, at| value << 8 | u64::from(byte(at)))
         };
         let rank = u32::from(byte(field::RANK));
-        if byte(0) & !3 != MARK || !(1..=MOST_DIMENSIONS as u32).contains(&rank) {
+        if byte(0) & !3 != MARK || !(1..=MAX_DIMENSIONS as u32).contains(&rank) {
             return None;
         }
         let all_or = |value: u64, all: u64| if value == 0 { all } else { value };

@@ -87,8 +87,8 @@ impl Compiler<'_> {
         let kind = self.kind(dtype)?;
         let count: Option<i128> = shape.iter().map(|e| e.as_int()).product();
         let count = if is_scalar.is_int(1) { Some(1) } else { count };
-        let Some(count) = count.filter(|n| (0..=MOST_PRINTED).contains(n)) else {
-            let message = format!("print_buffer prints at most {MOST_PRINTED} elements of a constant shape");
+        let Some(count) = count.filter(|n| (0..=MAX_PRINTED).contains(n)) else {
+            let message = format!("print_buffer prints at most {MAX_PRINTED} elements of a constant shape");
             return error(self.span, message);
         };
         let pointer = self.value(data)?;
@@ -108,4 +108,4 @@ impl Compiler<'_> {
 }
 
 /// Most elements that `print_buffer` prints.
-const MOST_PRINTED: i128 = 4096;
+const MAX_PRINTED: i128 = 4096;

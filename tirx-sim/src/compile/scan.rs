@@ -12,10 +12,10 @@ use tirx_sim_machine::bytecode::Axis;
 use tirx_sim_machine::numeric::Kind;
 
 /// Largest array, in elements, that is held in registers.
-const MOST_ELEMENTS: i128 = 256;
+const MAX_ELEMENTS: i128 = 256;
 
 /// Most iterations of loops over constants that the definite-assignment analysis follows one by one.
-const MOST_TURNS: i128 = 1024;
+const MAX_TURNS: i128 = 1024;
 
 /// Values of loop variables.
 type Values = FxHashMap<Var, i128>;
@@ -87,7 +87,7 @@ fn simple_turns(extent: &Expr, body: &Stmt) -> Option<i128> {
         _ => return None,
     };
     let turns = extent.as_int()?.max(0).checked_mul(inner)?;
-    (turns <= MOST_TURNS).then_some(turns)
+    (turns <= MAX_TURNS).then_some(turns)
 }
 
 #[derive(Default)]
@@ -501,7 +501,7 @@ impl Visitor for Uses {
                 let lanes = buffer.dtype.lanes as i128;
                 let elements = buffer.const_size().map_or(i128::MAX, |n| n.saturating_mul(lanes));
                 let kind = Kind::of(buffer.dtype.element());
-                if elements > MOST_ELEMENTS {
+                if elements > MAX_ELEMENTS {
                     self.memory.insert(buffer.data.clone());
                 }
                 let elements = usize::try_from(elements).unwrap_or(usize::MAX);

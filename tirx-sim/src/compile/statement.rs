@@ -25,11 +25,11 @@ const ARRAY_ALIGN: u32 = 64;
 /// Alignment of dynamic shared memory, in bytes.
 const POOL_ALIGN: u32 = 1024;
 /// Most bytes of a thread's local array: what CUDA gives a thread in all.
-const MOST_LOCAL: u32 = 512 * 1024;
+const MAX_LOCAL: u32 = 512 * 1024;
 /// Most bytes of a function's local arrays; those of copied loop bodies count again.
-const MOST_LOCALS: usize = 16 << 20;
+const MAX_LOCALS: usize = 16 << 20;
 /// Most bytes of a function's shared arrays; a launch may use less.
-const MOST_SHARED: u32 = 1 << 20;
+const MAX_SHARED: u32 = 1 << 20;
 
 impl Compiler<'_> {
     pub(super) fn statement(&mut self, stmt: &Stmt) -> Result<()> {
@@ -213,15 +213,15 @@ impl Compiler<'_> {
             .and_then(|n| usize::try_from(n).ok())
             .and_then(|n| buffer.dtype.bytes_of(n));
         let scope = buffer.scope();
-        let most = if scope == "local" { MOST_LOCAL } else { MOST_SHARED };
+        let most = if scope == "local" { MAX_LOCAL } else { MAX_SHARED };
         let used = match scope {
             "local" => self.code.local_words * 4,
             _ => self.shared_end() as usize,
         };
         let room = if scope == "local" {
-            MOST_LOCALS
+            MAX_LOCALS
         } else {
-            MOST_SHARED as usize
+            MAX_SHARED as usize
         };
         let bytes = match bytes {
             Some(bytes) if bytes <= most as usize && used + bytes <= room => bytes as u32,

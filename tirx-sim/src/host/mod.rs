@@ -160,16 +160,16 @@ struct Machine<'a> {
 }
 
 /// Number of statements after which a host function is assumed to loop forever.
-const MOST_STEPS: u64 = 10_000_000;
+const MAX_STEPS: u64 = 10_000_000;
 
 type Result<T, E = String> = std::result::Result<T, E>;
 
 impl Machine<'_> {
     fn stmt(&mut self, stmt: &Stmt) -> Result<Flow> {
         self.steps += 1;
-        if self.steps > MOST_STEPS {
+        if self.steps > MAX_STEPS {
             return Err(format!(
-                "the host function did not end after {MOST_STEPS} statements"
+                "the host function did not end after {MAX_STEPS} statements"
             ));
         }
         match &stmt.kind {

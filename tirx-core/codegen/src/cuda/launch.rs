@@ -10,8 +10,8 @@ use crate::ir::{PrimFunc, Type, abi};
 
 /// The registers of a multiprocessor, and the warps and blocks that it holds at most.
 const REGISTERS: i128 = 65_536;
-const MOST_WARPS: i128 = 64;
-const MOST_BLOCKS: i128 = 32;
+const MAX_WARPS: i128 = 64;
+const MAX_BLOCKS: i128 = 32;
 
 impl Emitter<'_, '_> {
     /// The parameter list; defines the parameters for the body.
@@ -127,7 +127,7 @@ impl Emitter<'_, '_> {
             }
             Some(registers) => {
                 let each = (registers.max(8) / 8 * 8) * warps * 32;
-                let most = (MOST_WARPS / warps).clamp(1, MOST_BLOCKS);
+                let most = (MAX_WARPS / warps).clamp(1, MAX_BLOCKS);
                 Some(((REGISTERS + each - 1) / each).min(most).max(blocks.unwrap_or(1)))
             }
         };

@@ -26,7 +26,7 @@ use crate::source::Span;
 pub const ENCODE: &str = "runtime.cuTensorMapEncodeTiled";
 
 /// Most dimensions of a tensor map.
-pub const MOST_DIMENSIONS: usize = 5;
+pub const MAX_DIMENSIONS: usize = 5;
 
 /// `CUtensorMapDataType` of a dtype's elements.
 fn data_type(dtype: DType) -> Option<u32> {
@@ -130,7 +130,7 @@ fn parse(args: &[Expr], span: Span) -> Result<Encode<'_>, Box<Diagnostic>> {
         Some(rank) => {
             return fail(
                 rank_expr.span,
-                format!("a tensor map has 1 to {MOST_DIMENSIONS} dimensions, this one has {rank}"),
+                format!("a tensor map has 1 to {MAX_DIMENSIONS} dimensions, this one has {rank}"),
             );
         }
         None => return fail(rank_expr.span, "the rank of a tensor map must be constant".into()),

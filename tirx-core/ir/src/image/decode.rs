@@ -12,7 +12,7 @@ use super::{ImageError, MAGIC, VERSION};
 use crate::intrin::Op;
 use crate::ir::{
     Assert, Attr, AttrNode, AttrValue, Attrs, Buffer, BufferNode, BufferRegion, BufferStore, DType,
-    ExecScope, Expr, ExprKind, ForLoop, IRModule, IterVar, MOST_LEVELS, PrimFunc, ScopeIdDef, ScopeIdKind,
+    ExecScope, Expr, ExprKind, ForLoop, IRModule, IterVar, MAX_LEVELS, PrimFunc, ScopeIdDef, ScopeIdKind,
     Stmt, StmtKind, TileArg, TileCall, TileOp, Type, Var, View, with_stack_for,
 };
 use crate::layout::{Axis, Iter, Layout, Swizzle, TileLayout};
@@ -21,7 +21,7 @@ use crate::source::{FileId, SourceMap, Span};
 /// Levels of nesting that are read on the caller's stack.
 const DEPTH: u32 = 1000;
 /// Levels of nesting that an image may have: beyond what the front end and the passes produce.
-const MOST_DEPTH: u32 = MOST_LEVELS + 2000;
+const MAX_DEPTH: u32 = MAX_LEVELS + 2000;
 /// Most lines of all files together, so that a corrupt number does not make a text of gigabytes.
 const LINES: u64 = 1 << 22;
 
@@ -32,7 +32,7 @@ const LINES: u64 = 1 << 22;
 pub fn decode(bytes: &[u8]) -> Result<IRModule, ImageError> {
     match decode_within(bytes, DEPTH) {
         Err(error) if error.message == TOO_DEEP => {
-            with_stack_for(MOST_DEPTH, || decode_within(bytes, MOST_DEPTH))
+            with_stack_for(MAX_DEPTH, || decode_within(bytes, MAX_DEPTH))
         }
         done => done,
     }

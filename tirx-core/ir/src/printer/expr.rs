@@ -100,7 +100,7 @@ fn call_folds(op: Op, args: &[Expr]) -> bool {
 }
 
 /// Brackets within brackets that Python reads: CPython gives up at 200, and a name is worth more than the last few.
-const MOST_BRACKETS: u32 = 150;
+const MAX_BRACKETS: u32 = 150;
 
 impl Printer {
     /// Writes an expression in a context without operators.
@@ -108,11 +108,11 @@ impl Printer {
         self.bracketed(out, e, |printer, out| printer.operand(out, e, level::ANY));
     }
 
-    /// Writes `e`, which stands in brackets, by `write`. Below [`MOST_BRACKETS`] it gets a name, which is an alias of the
+    /// Writes `e`, which stands in brackets, by `write`. Below [`MAX_BRACKETS`] it gets a name, which is an alias of the
     /// expression and computes nothing: `nested = T.meta_var(…)` ahead of the line.
     fn bracketed(&mut self, out: &mut String, e: &Expr, write: impl FnOnce(&mut Printer, &mut String)) {
         // A load may stand where its address is meant; a variable that `T.Let` binds has no name ahead of the line.
-        let named = self.brackets >= MOST_BRACKETS
+        let named = self.brackets >= MAX_BRACKETS
             && self.names_expressions
             && self.lets == 0
             && e.depth() > 1

@@ -160,7 +160,7 @@ pub fn lower(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule, 
     with_stack(STACK, || lower_here(module, lowering))
 }
 
-/// Stack of the passes, which walk expressions of up to [`MOST_LEVELS`](crate::ir::MOST_LEVELS) levels by recursion.
+/// Stack of the passes, which walk expressions of up to [`MAX_LEVELS`](crate::ir::MAX_LEVELS) levels by recursion.
 const STACK: usize = 512 << 20;
 
 fn lower_here(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule, Diagnostics> {

@@ -12,7 +12,7 @@
 //!   iterations write with different values or that is read as well (`s[0] = s[0] + A[v]`), `break`, `continue`. (TVM
 //!   0.26 vectorizes these and lets the last lane win.)
 //!
-//! Vectors have at most `MOST_LANES` lanes and `MOST_BITS` bits; a longer loop is split into a serial one around a
+//! Vectors have at most `MAX_LANES` lanes and `MAX_BITS` bits; a longer loop is split into a serial one around a
 //! vectorized one. A vectorized loop inside another is serial. A length that is not constant is an error.
 //!
 //! **Cost.** Linear: each loop body is scanned once and rebuilt once; loops are done outside in.
@@ -32,9 +32,9 @@ use crate::ir::{
 use crate::source::Span;
 
 /// Most lanes of a vector.
-const MOST_LANES: i128 = 16;
+const MAX_LANES: i128 = 16;
 /// Most bits of a vector: two 128-bit registers.
-const MOST_BITS: i128 = 256;
+const MAX_BITS: i128 = 256;
 
 /// See the [module](self).
 pub fn run(module: IRModule, ctx: &PassContext) -> Result<IRModule, Diagnostics> {
@@ -173,7 +173,7 @@ impl Scan {
     fn lanes(&self, length: i128) -> i128 {
         [16, 8, 4, 2]
             .into_iter()
-            .find(|l| *l <= MOST_LANES && length % l == 0 && l * self.widest as i128 <= MOST_BITS)
+            .find(|l| *l <= MAX_LANES && length % l == 0 && l * self.widest as i128 <= MAX_BITS)
             .unwrap_or(1)
     }
 

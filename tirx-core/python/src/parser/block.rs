@@ -1,6 +1,6 @@
 //! Statements of files and blocks.
 
-use super::{MOST_ERRORS, Parser};
+use super::{MAX_ERRORS, Parser};
 use crate::ast::Stmt;
 use crate::error::Result;
 use crate::lexer::TokenKind;
@@ -14,7 +14,7 @@ impl Parser<'_> {
             if let Err(error) = self.statement(&mut body) {
                 let is_limit = error.is_limit;
                 self.errors.push(*error);
-                if is_limit || self.errors.len() == MOST_ERRORS {
+                if is_limit || self.errors.len() == MAX_ERRORS {
                     self.stop();
                     break;
                 }

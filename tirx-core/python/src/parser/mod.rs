@@ -86,7 +86,7 @@ pub fn parse_expression(
 }
 
 /// Statements with errors that are told.
-const MOST_ERRORS: usize = 100;
+const MAX_ERRORS: usize = 100;
 
 struct Parser<'src> {
     source: &'src str,

@@ -19,7 +19,7 @@ pub const STATEMENTS: usize = limit(250_000, 2_000) as usize;
 /// Blocks within blocks, and regions within one block.
 pub const NESTING: usize = 120;
 /// Levels of one IR expression.
-pub const EXPR_DEPTH: u32 = limit(crate::ir::MOST_LEVELS as u64, 600) as u32;
+pub const EXPR_DEPTH: u32 = limit(crate::ir::MAX_LEVELS as u64, 600) as u32;
 /// Nodes of one IR expression, shared ones counted each time they are reached.
 pub const EXPR_SIZE: u64 = limit(1 << 20, 1 << 12);
 /// Python calls within calls.

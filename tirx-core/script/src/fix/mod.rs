@@ -143,7 +143,7 @@ pub fn to_v27(
             release: None,
             trials: Some(tried.trials.clone()),
         };
-        for _ in 0..MOST_BUILDS {
+        for _ in 0..MAX_BUILDS {
             let built = build(&attempt);
             if round == 0 {
                 before = built;
@@ -262,7 +262,7 @@ fn observe(
 
 /// Builds of one text; more than one is needed where a statement is evaluated several times and only a later evaluation refuses an
 /// alternative.
-const MOST_BUILDS: usize = 8;
+const MAX_BUILDS: usize = 8;
 
 /// Names of variables that the text does not have.
 struct Names<'a> {

@@ -36,7 +36,7 @@ impl Places {
 }
 
 /// Lanes of one value.
-const MOST_LANES: u64 = 4096;
+const MAX_LANES: u64 = 4096;
 
 fn items(index: &Value) -> Vec<Value> {
     match index {
@@ -352,10 +352,10 @@ fn indices(buffer: &Buffer, parsed: Vec<Index>, span: Span) -> Result<Vec<Expr>>
     let lanes = indices
         .iter()
         .fold(1u64, |n, i| n.saturating_mul(u64::from(i.dtype.lanes)));
-    if lanes.saturating_mul(u64::from(buffer.dtype.lanes)) > MOST_LANES {
+    if lanes.saturating_mul(u64::from(buffer.dtype.lanes)) > MAX_LANES {
         return error(
             span,
-            format!("a value of more than {MOST_LANES} lanes of {}", buffer.name),
+            format!("a value of more than {MAX_LANES} lanes of {}", buffer.name),
         );
     }
     Ok(indices)
@@ -388,10 +388,10 @@ pub(super) fn region_load(region: &Region, span: Span) -> Result<Expr> {
     let lanes = indices
         .iter()
         .fold(1u64, |n, i| n.saturating_mul(u64::from(i.dtype.lanes)));
-    if lanes.saturating_mul(u64::from(buffer.dtype.lanes)) > MOST_LANES {
+    if lanes.saturating_mul(u64::from(buffer.dtype.lanes)) > MAX_LANES {
         return error(
             span,
-            format!("a value of more than {MOST_LANES} lanes of {}", buffer.name),
+            format!("a value of more than {MAX_LANES} lanes of {}", buffer.name),
         );
     }
     if let Err(e) = check_vector(buffer, &indices, span) {

@@ -15,7 +15,7 @@ use crate::memory::{Prior, READ, Storage, WRITTEN, granules};
 /// Places of a page.
 const PAGE: usize = 1024;
 /// Most pages of a launch (48 KiB each); places beyond are not tracked.
-const MOST_PAGES: i64 = 1 << 15;
+const MAX_PAGES: i64 = 1 << 15;
 /// Global memory of one launch.
 #[derive(Debug)]
 pub(crate) struct Ledger {
@@ -51,7 +51,7 @@ impl Ledger {
             sheets: RwLock::default(),
             granule: code.finest(WORD, |r| matches!(r, Region::Param(_) | Region::Pointer)),
             all: all || code.writes_anywhere || stores(code).any(|region| region == Region::Pointer),
-            room: AtomicI64::new(MOST_PAGES),
+            room: AtomicI64::new(MAX_PAGES),
             keeps,
         };
         for region in stores(code) {

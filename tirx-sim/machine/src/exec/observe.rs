@@ -16,7 +16,7 @@ use crate::alu::LANES;
 use crate::bytecode::{Access, AsyncInst, DebugHome, Inst, Operand, Region, TensorInst};
 use crate::location::FaultLocation;
 use crate::numeric::Kind;
-use crate::observe::{Counts, KINDS, MOST_ELEMENTS, MOST_SNAPSHOTS, Named, Observer, Snapshot, StopAt};
+use crate::observe::{Counts, KINDS, MAX_ELEMENTS, MAX_SNAPSHOTS, Named, Observer, Snapshot, StopAt};
 
 /// Bytes of a sector of global memory, of a word of a bank; banks; most bytes of a lane's access.
 const SECTOR: u64 = 32;
@@ -420,7 +420,7 @@ impl Machine<'_, '_> {
             None => mask,
         };
         let mut snapshots = observer.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
-        if lanes == 0 || snapshots.len() >= MOST_SNAPSHOTS {
+        if lanes == 0 || snapshots.len() >= MAX_SNAPSHOTS {
             return;
         }
         let mut values: Vec<Named> = Vec::new();
@@ -458,7 +458,7 @@ impl Machine<'_, '_> {
                     values.push(in_lanes(known.name.clone(), &|lane| register(*at, lane)));
                 }
                 DebugHome::Registers(all) => {
-                    for (index, at) in all.iter().take(MOST_ELEMENTS).enumerate() {
+                    for (index, at) in all.iter().take(MAX_ELEMENTS).enumerate() {
                         let name = match all.len() {
                             1 => known.name.clone(),
                             _ => format!("{}[{index}]", known.name),
@@ -479,7 +479,7 @@ impl Machine<'_, '_> {
                         Some(elements) => elements.count() as usize,
                         None => (array.bytes * 8 / bits.max(1)) as usize,
                     };
-                    for index in 0..count.min(MOST_ELEMENTS) {
+                    for index in 0..count.min(MAX_ELEMENTS) {
                         let place = elements.map_or(index as i64, |elements| elements.place(index as u64));
                         let bit = place as usize * bits as usize;
                         if place < 0 || bit + bits as usize > array.bytes as usize * 8 {

@@ -5,7 +5,7 @@ use crate::alu::LANES;
 use crate::numeric::{Kind, convert};
 
 /// Most text one block may print, in bytes.
-const MOST_OUTPUT: usize = 1 << 22;
+const MAX_OUTPUT: usize = 1 << 22;
 
 impl Machine<'_, '_> {
     pub(super) fn print(&mut self, id: u16, mask: u32) {
@@ -23,7 +23,7 @@ impl Machine<'_, '_> {
                     (*kind, value)
                 })
                 .collect();
-            if self.shared.output.len() < MOST_OUTPUT {
+            if self.shared.output.len() < MAX_OUTPUT {
                 format(&mut self.shared.output, &print.format, &args);
             }
         }

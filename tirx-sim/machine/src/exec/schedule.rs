@@ -17,12 +17,12 @@ const CHANCE: u64 = 4;
 /// A pause is shorter than this many rounds.
 const REST: u64 = 8;
 /// Most pauses of a block.
-const MOST_STOPS: u32 = 1000;
+const MAX_STOPS: u32 = 1000;
 /// A block whose loops have waited so many times, though their state changes, lets others run: it may wait for these in a
 /// way that is not recognized.
-const MOST_TURNS_OF_LOOPS: u32 = 64;
+const MAX_TURNS_OF_LOOPS: u32 = 64;
 /// Most blocks of a launch in which blocks pause for one another: a paused block stays in memory.
-const MOST_BLOCKS: u64 = 64;
+const MAX_BLOCKS: u64 = 64;
 
 /// A pseudorandom number of 31 bits from two numbers.
 pub(super) fn mixed(seed: u64, number: u64) -> u64 {
@@ -55,7 +55,7 @@ impl Draws {
     /// A loop that may wait has come to the end of its patience.
     pub(super) fn spun(&mut self) {
         self.spins = self.spins.saturating_add(1);
-        self.yields |= self.spins > MOST_TURNS_OF_LOOPS;
+        self.yields |= self.spins > MAX_TURNS_OF_LOOPS;
     }
 
     /// Whether a read misses a write that it may miss.
@@ -141,11 +141,11 @@ impl Shared {
 
     /// Whether a strand pauses here, and for how many rounds. `far`: threads outside of the cluster may react too.
     pub(super) fn stops(&mut self, ctx: &Context<'_>, far: bool) -> Option<u32> {
-        if ctx.seed < QUIET || self.draws.stops >= MOST_STOPS || !self.draws.draw().is_multiple_of(CHANCE) {
+        if ctx.seed < QUIET || self.draws.stops >= MAX_STOPS || !self.draws.draw().is_multiple_of(CHANCE) {
             return None;
         }
         self.draws.stops += 1;
-        self.draws.yields |= far && ctx.blocks() <= MOST_BLOCKS;
+        self.draws.yields |= far && ctx.blocks() <= MAX_BLOCKS;
         Some((self.draws.draw() % REST) as u32)
     }
 }

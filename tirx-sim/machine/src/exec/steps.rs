@@ -21,9 +21,9 @@ use crate::explore::{Actor, Events, Exploration, Object, Touch};
 use crate::fault::{Fault, FaultNote};
 
 /// Most blocks of a launch: each is in memory from beginning to end.
-const MOST_BLOCKS: u64 = 64;
+const MAX_BLOCKS: u64 = 64;
 /// Most events of an iteration of a loop that waits for ever that are run for its report.
-const MOST_READS: usize = 64;
+const MAX_READS: usize = 64;
 /// How many of the last events a fault tells.
 const TOLD: usize = 6;
 
@@ -36,10 +36,10 @@ pub(crate) fn run(ctx: &Context<'_>, groups: u64, exploration: &Exploration) -> 
         exploration.cut(why.to_string());
     }
     let blocks = ctx.blocks();
-    if blocks > MOST_BLOCKS || blocks > ctx.most_resident() {
+    if blocks > MAX_BLOCKS || blocks > ctx.most_resident() {
         exploration.cut(format!(
             "the launch has {blocks} blocks, and {} is the most that are explored at once",
-            MOST_BLOCKS.min(ctx.most_resident())
+            MAX_BLOCKS.min(ctx.most_resident())
         ));
     }
     // Also the launches that follow one that was left.
@@ -271,7 +271,7 @@ impl Steps<'_, '_> {
         let ctx = self.ctx;
         for who in self.polls.waiting.keys().copied().collect::<Vec<_>>() {
             // An iteration reads several objects at most.
-            for _ in 0..MOST_READS {
+            for _ in 0..MAX_READS {
                 let blocks = self
                     .groups
                     .iter_mut()

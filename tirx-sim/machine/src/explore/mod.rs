@@ -205,7 +205,7 @@ struct Search {
 }
 
 /// Most events of a run.
-const MOST_EVENTS: usize = 20_000;
+const MAX_EVENTS: usize = 20_000;
 
 /// A search through the orders of a kernel's synchronizing operations. Call [`more`](Exploration::more), and while it says
 /// so run the kernel from the same memory with `Program::launch_exploring`.
@@ -402,9 +402,9 @@ impl Search {
             node.enabled = enabled.to_vec();
             return Some(node.chosen);
         }
-        if self.depth >= MOST_EVENTS {
+        if self.depth >= MAX_EVENTS {
             self.cut = Some(format!(
-                "a run has more than {MOST_EVENTS} synchronizing operations"
+                "a run has more than {MAX_EVENTS} synchronizing operations"
             ));
             return None;
         }

@@ -6,11 +6,11 @@ use crate::intrin::Op;
 use crate::ir::{BinOp, Expr, ExprKind, at};
 
 /// Expressions of more nodes are not looked into.
-const MOST_NODES: u32 = 64;
+const MAX_NODES: u32 = 64;
 
 /// What an expression is the negation of, where it does not say so itself (as `0 - x` and `x * -1` do).
 pub(super) fn negated(e: &Expr) -> Option<Expr> {
-    if e.size() > MOST_NODES {
+    if e.size() > MAX_NODES {
         return None;
     }
     // The least number has no negation.

@@ -1,6 +1,6 @@
 //! The rules of a tensor map over numbers: of one that a caller encodes.
 
-use super::{Encode, MOST_DIMENSIONS, modes_fit};
+use super::{Encode, MAX_DIMENSIONS, modes_fit};
 use crate::at;
 use crate::fold::eval_int;
 use crate::intrin::Op;
@@ -44,9 +44,9 @@ impl Numbers<'_> {
             self.box_dims.len(),
             self.element_strides.len(),
         ];
-        if !(1..=MOST_DIMENSIONS).contains(&rank) || arrays != [rank; 3] {
+        if !(1..=MAX_DIMENSIONS).contains(&rank) || arrays != [rank; 3] {
             return Err(format!(
-                "a tensor map has 1 to {MOST_DIMENSIONS} extents, one stride fewer, and as many box extents and element \
+                "a tensor map has 1 to {MAX_DIMENSIONS} extents, one stride fewer, and as many box extents and element \
                  strides; found {rank}, {}, {} and {}",
                 self.strides.len(),
                 self.box_dims.len(),

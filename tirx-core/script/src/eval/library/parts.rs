@@ -40,7 +40,7 @@ impl Parts {
         let mut parts = Vec::new();
         let mut add = |name: &'static str, range: Range<usize>| {
             parts.push(Part {
-                file: FileId(LIBRARY_FILE.0 + module as u32 * MOST_PARTS + parts.len() as u32),
+                file: FileId(LIBRARY_FILE.0 + module as u32 * MAX_PARTS + parts.len() as u32),
                 name,
                 text: &text[range],
                 body: OnceLock::new(),
@@ -90,7 +90,7 @@ impl Part {
 }
 
 /// The files that each module has for its parts.
-const MOST_PARTS: u32 = 256;
+const MAX_PARTS: u32 = 256;
 
 /// The name that a line at the outermost level defines.
 fn defined_by(line: &'static str) -> Option<&'static str> {
@@ -113,7 +113,7 @@ mod tests {
         for (module, (path, text)) in TEXTS.iter().enumerate() {
             let whole = ast::parse_module(text, ast::Limits::STACK).expect("the library has no mistakes");
             let parts = Parts::of(module);
-            assert!(parts.parts.len() <= MOST_PARTS as usize, "{path}");
+            assert!(parts.parts.len() <= MAX_PARTS as usize, "{path}");
             let statements: usize = parts.parts.iter().map(|part| part.body().len()).sum();
             assert_eq!(statements, whole.body.len(), "{path}");
             for part in &parts.parts[1..] {

@@ -170,7 +170,7 @@ fn operation_key(mark: Mark) -> (usize, u32) {
 }
 
 /// Most rounds of a block's warps by which an operation is delayed.
-const MOST_DELAY: u64 = 4;
+const MAX_DELAY: u64 = 4;
 
 impl Engine {
     /// A new block starts.
@@ -310,7 +310,7 @@ impl Engine {
                 mark: forked.mark,
             });
         }
-        let due = self.now + 1 + mixed(self.seed, number) % MOST_DELAY;
+        let due = self.now + 1 + mixed(self.seed, number) % MAX_DELAY;
         self.queue.push(Operation {
             number,
             warp,

@@ -32,7 +32,7 @@ struct Unseen {
 }
 
 /// Most reads that miss a write: loops that wait for it end.
-const MOST_MISSES: u8 = 3;
+const MAX_MISSES: u8 = 3;
 
 /// Fields that few places need.
 #[derive(Clone, Debug, Default)]
@@ -183,7 +183,7 @@ impl Place {
         self.extra.get_or_insert_default().unseen = before.map(|before| Unseen {
             before,
             by,
-            misses: MOST_MISSES,
+            misses: MAX_MISSES,
         });
     }
 

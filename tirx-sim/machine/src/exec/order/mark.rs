@@ -46,7 +46,7 @@ pub(crate) struct Mark {
 
 const WARP_SHIFT: u32 = 4;
 const PC_SHIFT: u32 = 9;
-const MOST_PC: usize = (1 << (32 - PC_SHIFT)) - 1;
+const MAX_PC: usize = (1 << (32 - PC_SHIFT)) - 1;
 
 impl Mark {
     /// No access yet.
@@ -58,7 +58,7 @@ impl Mark {
     };
 
     pub(crate) fn new(segment: u32, block: u32, lanes: u32, pc: usize, warp: usize, kind: Kind) -> Mark {
-        let what = (pc.min(MOST_PC) as u32) << PC_SHIFT | ((warp % WARPS) as u32) << WARP_SHIFT | kind as u32;
+        let what = (pc.min(MAX_PC) as u32) << PC_SHIFT | ((warp % WARPS) as u32) << WARP_SHIFT | kind as u32;
         Mark {
             segment,
             block,

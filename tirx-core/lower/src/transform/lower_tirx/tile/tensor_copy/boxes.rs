@@ -26,7 +26,7 @@ use super::super::multiples::{divided, quotient, remainder};
 use super::super::operands::{layout, sliced_to};
 
 /// Most dimensions of a tensor map.
-const MOST_DIMENSIONS: usize = 5;
+const MAX_DIMENSIONS: usize = 5;
 /// Most units of a box along one dimension.
 const LARGEST_BOX: i128 = 256;
 /// The innermost extent of a box is a multiple of this many bytes, and so is every stride of the tensor.

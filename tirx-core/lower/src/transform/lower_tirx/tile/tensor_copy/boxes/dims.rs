@@ -2,7 +2,7 @@
 //! them.
 
 use super::super::super::multiples::{may_be_multiple, remainder};
-use super::{Boxes, Dim, GRANULE, LARGEST_BOX, LONG_ROW, MOST_DIMENSIONS, SHARED_ALIGNMENT};
+use super::{Boxes, Dim, GRANULE, LARGEST_BOX, LONG_ROW, MAX_DIMENSIONS, SHARED_ALIGNMENT};
 use super::{divided, scaled};
 use crate::arith::Analyzer;
 use crate::ir::{BinOp, Expr};
@@ -46,7 +46,7 @@ impl Boxes {
         }
         // Dimensions of which a copy takes one index merge as well.
         let mut dim = 1;
-        while dim + 1 < self.dims.len() && self.dims.len() > MOST_DIMENSIONS {
+        while dim + 1 < self.dims.len() && self.dims.len() > MAX_DIMENSIONS {
             let single = |d: &Dim| d.size == 1;
             if !(single(&self.dims[dim]) && single(&self.dims[dim + 1]) && self.join(dim, 1, facts)) {
                 dim += 1;
@@ -149,9 +149,9 @@ impl Boxes {
     /// Whether the hardware takes the map and its boxes, as far as it is known here: the host checks the rest.
     pub(in super::super) fn legal(&self, facts: &mut Analyzer) -> Result<(), String> {
         let bytes = self.unit.bytes();
-        if self.dims.len() > MOST_DIMENSIONS {
+        if self.dims.len() > MAX_DIMENSIONS {
             return Err(format!(
-                "a tensor map of {} dimensions would be needed, at most {MOST_DIMENSIONS} exist",
+                "a tensor map of {} dimensions would be needed, at most {MAX_DIMENSIONS} exist",
                 self.dims.len()
             ));
         }
