@@ -10,9 +10,9 @@ use tirx_build::compile::{FileImports, Loaded};
 use tirx_build::manifest::{Kernel, Manifest, Text};
 use tirx_core::diagnostic::{Level, Message};
 use tirx_core::ir::IRModule;
-use tirx_core::script::fix::{Attempt, Fixed, to_v27};
 use tirx_core::script::{ConstValue, Entry, Release};
 use tirx_expect::expressions;
+use tirx_fix::{Attempt, Fixed, to_v27};
 
 use crate::failure::{Failure, Result, message, usage, user};
 use crate::input::imports;

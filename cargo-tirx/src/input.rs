@@ -71,7 +71,9 @@ pub(crate) fn imports(file: &Path) -> FileImports {
     let shown_folder = shown
         .rsplit_once('/')
         .map_or(String::new(), |(folder, _)| format!("{folder}/"));
-    FileImports::new(folder, shown_folder).with_libraries_of(&crate::dependencies::environment())
+    FileImports::new(folder, shown_folder)
+        .with_libraries_of(&crate::dependencies::environment())
+        .with_rewriter(tirx_fix::rewrite)
 }
 
 impl Input {

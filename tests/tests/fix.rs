@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tirx_build::compile::FileImports;
 use tirx_core::ir::IRModule;
 use tirx_core::script::KernelFile;
-use tirx_core::script::fix::{Attempt, to_v27, without_counterpart};
 use tirx_core::source::SourceMap;
+use tirx_fix::{Attempt, to_v27, without_counterpart};
 use tirx_tests::files::filetests;
 use tirx_tests::{Case, root};
 

@@ -33,6 +33,10 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ),
     ("tirx-codegen", &["tirx-source", "tirx-ir", "tirx-arith"]),
     (
+        "tirx-fix",
+        &["tirx-source", "tirx-python", "tirx-ir", "tirx-script"],
+    ),
+    (
         "tirx-core",
         &[
             "tirx-source",
@@ -58,6 +62,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
             "tirx-build",
             "tirx-core",
             "tirx-expect",
+            "tirx-fix",
             "tirx-rt",
             "tirx-services",
             "tirx-sim",
@@ -200,27 +205,6 @@ const ACCEPTED: &[(&str, &str, &[&str], &str)] = &[
             "value",
         ],
         "one interpreter: an expression calls a function, whose body is statements of expressions, and methods call back",
-    ),
-    (
-        "tirx-script",
-        "fix",
-        &[
-            "absent",
-            "backwards",
-            "library",
-            "line",
-            "normal",
-            "products",
-            "registers",
-            "values",
-        ],
-        "a line is tried in its normal form, which the tables read backwards give",
-    ),
-    (
-        "tirx-script",
-        "fix",
-        &["calls", "edit"],
-        "a call is rewritten by edits, and an edit contains rewritten calls",
     ),
     (
         "tirx-script",

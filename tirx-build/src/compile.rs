@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use tirx_core::codegen::cuda::CudaSource;
@@ -12,13 +13,16 @@ use tirx_core::diagnostic::{Diagnostics, Level, Message};
 use tirx_core::ir::{AttrValue, IRModule, PrimFunc, image};
 use tirx_core::judge::{self, Checked, is_lowered, on_first};
 use tirx_core::script::eval::Lint;
-use tirx_core::script::{Built, ConstValue, Imports, KernelFile, ModuleText, Release, print};
+use tirx_core::script::{Built, ConstValue, Imports, KernelFile, ModuleText, Release, Rewrite, print};
 use tirx_core::source::SourceMap;
 use tirx_core::transform::{Lowering, Options, Step, Target, lower};
 
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::libraries::Libraries;
+
+/// Answers [`Imports::rewrite_in_v27`].
+pub type Rewriter = fn(&str, Range<usize>) -> Option<Rewrite>;
 
 /// Imports between kernel files. A file whose folder has an `__init__.py` is a module of that package, as in Python, and
 /// the folder around the outermost package is searched for `import package.name`; before it the file's own folder is, as
@@ -32,6 +36,7 @@ pub struct FileImports {
     multiprocessors: Option<u32>,
     release: Option<Release>,
     libraries: Libraries,
+    rewriter: Option<Rewriter>,
     asked: RefCell<Vec<PathBuf>>,
     /// The last file that there is but that cannot be read, and why.
     refused: RefCell<Option<(String, String)>>,
@@ -63,6 +68,7 @@ impl FileImports {
             multiprocessors: None,
             release: None,
             libraries: Libraries::default(),
+            rewriter: None,
             asked: RefCell::default(),
             refused: RefCell::default(),
         }
@@ -79,6 +85,13 @@ impl FileImports {
     #[must_use]
     pub fn with_release(mut self, release: impl Into<Option<Release>>) -> FileImports {
         self.release = release.into();
+        self
+    }
+
+    /// How messages translate calls of TVM 0.26; without it they name the mnemonics of the table.
+    #[must_use]
+    pub fn with_rewriter(mut self, rewriter: Rewriter) -> FileImports {
+        self.rewriter = Some(rewriter);
         self
     }
 
@@ -172,6 +185,10 @@ impl Imports for FileImports {
 
     fn release(&self) -> Option<Release> {
         self.release
+    }
+
+    fn rewrite_in_v27(&self, text: &str, function: Range<usize>) -> Option<Rewrite> {
+        self.rewriter?(text, function)
     }
 
     fn unreadable(&self, module: &str) -> Option<(String, String)> {

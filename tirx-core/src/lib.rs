@@ -42,6 +42,6 @@ pub mod script {
     #[cfg(feature = "frontend")]
     pub use tirx_script::{
         Built, ConstValue, ConstexprParam, Entry, EntryKind, Imports, KernelFile, ModuleText, NoImports,
-        Release, eval, fix, lang,
+        Release, Rewrite, alternatives, eval, lang,
     };
 }

@@ -1,11 +1,12 @@
 //! Which other files does a kernel file depend on? Files that it imports, and the manifest above it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use tirx_build::compile::FileImports;
 use tirx_build::manifest::{Manifest, Text};
-use tirx_core::script::{Imports, ModuleText};
+use tirx_core::script::{Imports, ModuleText, Rewrite};
 use tirx_services::editor::{Analysis, Wanted, analyze};
 
 /// Files that are open in the editor before those on disk.
@@ -38,6 +39,10 @@ impl Imports for Open<'_> {
 
     fn package(&self) -> String {
         self.disk.package()
+    }
+
+    fn rewrite_in_v27(&self, text: &str, function: Range<usize>) -> Option<Rewrite> {
+        self.disk.rewrite_in_v27(text, function)
     }
 }
 
@@ -73,7 +78,9 @@ fn wanted(file: &Path) -> Vec<Wanted> {
 pub(super) fn analyzed(file: &Path, text: &str, open: &BTreeMap<PathBuf, String>) -> Analysis {
     let folder = file.parent().unwrap_or(Path::new(""));
     let imports = Open {
-        disk: FileImports::new(folder, "").with_libraries_of(&crate::dependencies::environment()),
+        disk: FileImports::new(folder, "")
+            .with_libraries_of(&crate::dependencies::environment())
+            .with_rewriter(tirx_fix::rewrite),
         folder,
         open,
     };

@@ -343,3 +343,29 @@ def product(C: T.Buffer((N,), "float32"), *, N: T.constexpr):
     assert_eq!(one.code, Some(1), "{}", one.err);
     assert!(one.err.contains(why), "{}", one.err);
 }
+
+/// The command translates the call; a build script, which has no translation, names the mnemonic of the table.
+#[test]
+fn a_file_of_both_releases_gets_the_call_of_the_newer_one() {
+    let folder = Folder::new();
+    let text = r#"from tvm.script import tirx as T
+
+
+@T.prim_func
+def both(A: T.Buffer((64,), "uint32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    T.ptx.barrier.cluster.arrive.aligned()
+    T.ptx.mbarrier.init(A.ptr_to([0]), 1)
+"#;
+    fs::write(folder.path("both.py"), text).unwrap();
+    let checked = folder.run(&["check", "both.py"]);
+    assert_eq!(checked.code, Some(1), "{}", checked.err);
+    for part in [
+        "0.27 has `T.ptx.mbarrier.init.shared.b64(A.ptr_to([0]), 1)` for `T.ptx.mbarrier.init(A.ptr_to([0]), 1)`",
+        "0.26 has `T.ptx.barrier.cluster.arrive` for `T.ptx.barrier.cluster.arrive.aligned`",
+    ] {
+        assert!(checked.err.contains(part), "{}", checked.err);
+    }
+}

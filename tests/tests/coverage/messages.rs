@@ -30,6 +30,7 @@ fn sources() -> Vec<PathBuf> {
     let mut out = Vec::new();
     for folder in [
         "tirx-core/script/src",
+        "tirx-core/fix/src",
         "tirx-core/lower/src",
         "tirx-core/codegen/src",
         "tirx-core/layout/src",

@@ -8,6 +8,7 @@ use tirx_tests::root;
 const CRATES: &[&str] = &[
     "tirx-core/arith",
     "tirx-core/codegen",
+    "tirx-core/fix",
     "tirx-core/ir",
     "tirx-core/layout",
     "tirx-core/lower",
@@ -45,9 +46,9 @@ const BY_POSITION: &[(&str, &str)] = &[
 
 /// Folders whose `args` are those of calls in Python, of decorators and of functions of the library.
 const OF_PYTHON: &[&str] = &[
+    "tirx-core/fix/src/calls",
     "tirx-core/script/src/eval",
     "tirx-core/script/src/release",
-    "tirx-core/script/src/fix/calls",
 ];
 
 /// Operators that tables of host languages match with their operands: infix ones, and functions of one value.

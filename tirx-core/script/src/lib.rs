@@ -9,14 +9,14 @@ use tirx_ir::{intrin, typing};
 use tirx_layout as layout;
 use tirx_source::{diagnostic, source};
 
+pub mod alternatives;
 pub mod eval;
-pub mod fix;
 mod kernel_file;
 pub mod lang;
-mod parse;
-mod release;
+pub mod parse;
+pub mod release;
 
 pub use kernel_file::{
-    Built, ConstValue, ConstexprParam, Entry, EntryKind, Imports, KernelFile, ModuleText, NoImports,
+    Built, ConstValue, ConstexprParam, Entry, EntryKind, Imports, KernelFile, ModuleText, NoImports, Rewrite,
 };
 pub use release::Release;

@@ -13,13 +13,13 @@ use crate::source::{FileId, Span};
 
 /// A parsed kernel file.
 #[derive(Clone)]
-pub(crate) struct ParsedFile {
+pub struct ParsedFile {
     /// Whether its tree is so deep that parsing and freeing it take a larger stack.
     is_deep: bool,
     /// Which file.
     pub(crate) file: FileId,
     /// Its statements.
-    pub(crate) module: Arc<ast::ModModule>,
+    pub module: Arc<ast::ModModule>,
     /// The package that its relative imports start from: `a.b` in `a/b/c.py` and in `a/b/__init__.py`.
     pub(crate) package: String,
     /// What it says about the release of TVM that it is written for.
@@ -73,7 +73,7 @@ pub(super) fn span_of(file: FileId, range: TextRange) -> Span {
 ///
 /// # Errors
 /// Syntax errors (the first of each statement), and texts beyond the limits.
-pub(super) fn parse_file(file: FileId, text: &str) -> Result<ParsedFile, Diagnostics> {
+pub fn parse_file(file: FileId, text: &str) -> Result<ParsedFile, Diagnostics> {
     if text.len() > limits::SOURCE_BYTES {
         let message = format!("the file is larger than {} bytes", limits::SOURCE_BYTES);
         return Err(Diagnostic::new(Span::new(file, 0, 1), message).into());
@@ -123,7 +123,7 @@ fn syntax_errors(file: FileId, text: &str, errors: &[ast::SyntaxError]) -> Diagn
 
 impl ParsedFile {
     /// Runs what reads the tree by recursion.
-    pub(crate) fn walk<R: Send>(&self, walk: impl FnOnce(&ast::ModModule) -> R + Send) -> R {
+    pub fn walk<R: Send>(&self, walk: impl FnOnce(&ast::ModModule) -> R + Send) -> R {
         match self.is_deep {
             true => with_stack(limits::PARSER_STACK, || walk(&self.module)),
             false => walk(&self.module),

@@ -14,8 +14,9 @@ use tirx_python::{Ranged, TextRange};
 use super::lang;
 use super::parse::span_of;
 use crate::diagnostic::Diagnostic;
-use crate::intrin::mnemonic::Lookup;
+use crate::intrin::Op;
 use crate::intrin::mnemonic::lookup::{Tokens, unescape};
+use crate::intrin::mnemonic::{Lookup, spelling};
 use crate::source::FileId;
 
 /// Comments at the beginning of a file that may be the imports of printed IR. TVM 0.27 names `TypeVar` before its own modules.
@@ -168,8 +169,19 @@ pub(crate) fn name_in_v26(chain: &str) -> Option<String> {
     Some(format!("0.26 has `T.{}` for `{chain}`", op.info().script))
 }
 
+/// The mnemonics of 0.27 that a function of 0.26 is: ``0.27 has `T.ptx["mapa.…"](d, addr, cta)` for `T.ptx.mapa` ``.
+pub(crate) fn names_in_v27(function: &str) -> Option<String> {
+    let op = Op::from_script(function.strip_prefix("T.")?)?;
+    let lines = spelling::of(op).into_iter().take(MAX_SPELLINGS);
+    let lines: Vec<String> = lines.map(|line| format!("`{line}`")).collect();
+    (!lines.is_empty()).then(|| format!("0.27 has {} for `{function}`", lines.join(" or ")))
+}
+
+/// Lines of the table that a message names.
+const MAX_SPELLINGS: usize = 3;
+
 /// The first line of a text with calls of both releases.
-pub(crate) const BOTH: &str = "# calls of both releases\n";
+pub const BOTH: &str = "# calls of both releases\n";
 
 /// Whether a text may have operations of both releases, as printed IR does.
 pub(crate) fn has_both(text: &str) -> bool {
@@ -185,7 +197,7 @@ pub(crate) fn is_printed(text: &str) -> bool {
 }
 
 /// The names behind `T.ptx` of a chain of attributes.
-pub(crate) fn ptx_path(e: &ast::Expr) -> Option<Vec<&str>> {
+pub fn ptx_path(e: &ast::Expr) -> Option<Vec<&str>> {
     let mut path = Vec::new();
     let mut e = e;
     while let ast::Expr::Attribute(a) = e {
@@ -366,7 +378,7 @@ mod tests {
         let both = "T.ptx.barrier.cluster.arrive.aligned()\n    T.ptx.mbarrier.init(A.ptr_to([0]), 1)";
         let message = printed(both, None).unwrap_err();
         assert!(
-            message.contains("0.27 has `T.ptx.mbarrier.init.shared.b64(A.ptr_to([0]), 1)` for `T.ptx.mbarrier.init(A.ptr_to([0]), 1)`"),
+            message.contains("0.27 has `T.ptx[\"mbarrier.init{.<layout>}{.<space>}.b64\"](addr, count)` for `T.ptx.mbarrier.init`"),
             "{message}"
         );
         assert!(

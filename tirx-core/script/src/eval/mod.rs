@@ -84,7 +84,7 @@ mod str_tables;
 #[cfg(test)]
 mod tests;
 mod traced;
-pub(crate) mod trial;
+mod trial;
 mod types;
 mod value;
 

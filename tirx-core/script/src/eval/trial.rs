@@ -3,72 +3,21 @@
 use std::sync::Arc;
 
 use tirx_python as ast;
-use tirx_python::{Ranged, TextRange};
+use tirx_python::Ranged;
 
 use super::stmt::Flow;
 use super::value::Value;
 use super::{Interpreter, Scope, ScopeKind};
+use crate::alternatives::{Alternatives, LANGUAGES, Language, TextNumber, TrialResult};
 use crate::diagnostic::Result;
 use crate::ir::{Stmt, print_stmt};
 use crate::lang;
 use crate::release::Release;
 use crate::source::{FileId, Span};
 
-/// For which release a text is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Language {
-    /// That of the file.
-    Same,
-    /// 0.27.
-    New,
-    /// Calls of both: other calls of the statement are replaced by themselves.
-    Both,
-}
-
-/// Every language, in the order of its number.
-pub(crate) const LANGUAGES: [Language; 3] = [Language::Same, Language::New, Language::Both];
-
-/// A text, by its place among those of its language.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub(crate) language: Language,
-    pub(crate) at: usize,
-}
-
-/// What an alternative builds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Built {
-    /// The same as the statement.
-    Same,
-    /// Something else.
-    Other,
-    /// Nothing: it is wrong, as this message says.
-    Refused(String),
-}
-
-/// What may stand in the place of statements.
-pub(crate) trait Alternatives: Send + Sync {
-    /// All texts of a language.
-    fn text(&self, language: Language) -> &str;
-    /// The same, parsed: each text is the body of a function.
-    fn module(&self, language: Language) -> &Arc<ast::ModModule>;
-    /// The numbers of the calls of a statement for which there are alternatives.
-    fn calls(&self, statement: TextRange) -> &[usize];
-    /// The statement of a call as it is.
-    fn original(&self, call: usize) -> Place;
-    /// What the statement of a call builds here.
-    fn meets(&self, call: usize, original: &Stmt);
-    /// Looks for an alternative of a call that builds the same as the statement does here.
-    fn decide(&self, call: usize, same: &mut dyn FnMut(Place) -> Built);
-    /// Whether a name is that of a variable that an alternative introduces.
-    fn introduces(&self, name: &str) -> bool;
-    /// What statements say, as text.
-    fn said(&self, stmt: &Stmt) -> String;
-}
-
 /// The statements of a text.
-fn body(trials: &dyn Alternatives, place: Place) -> &[ast::Stmt] {
-    match trials.module(place.language).body.get(place.at) {
+fn body(trials: &dyn Alternatives, text: TextNumber) -> &[ast::Stmt] {
+    match trials.module(text.language).body.get(text.at) {
         Some(ast::Stmt::FunctionDef(function)) => &function.body,
         _ => &[],
     }
@@ -117,18 +66,18 @@ impl Interpreter {
         let Some(trying) = self.trying.take() else { return };
         let trials = trying.trials.clone();
         for call in trials.calls(stmt.range()).iter().copied() {
-            let mut built = |place: Place| {
-                let file = trying.files[place.language as usize];
-                self.built_on_trial(&*trials, file, body(&*trials, place))
+            let mut built = |text: TextNumber| {
+                let file = trying.files[text.language as usize];
+                self.built_on_trial(&*trials, file, body(&*trials, text))
             };
             // A statement that is wrong is reported when it is evaluated.
             if let Ok(original) = built(trials.original(call)) {
                 trials.meets(call, &original);
-                let original = trials.said(&original);
-                trials.decide(call, &mut |place| match built(place) {
-                    Ok(stmt) if trials.said(&stmt) == original => Built::Same,
-                    Ok(_) => Built::Other,
-                    Err(why) => Built::Refused(why),
+                let original = trials.normal_text(&original);
+                trials.decide(call, &mut |text| match built(text) {
+                    Ok(stmt) if trials.normal_text(&stmt) == original => TrialResult::Same,
+                    Ok(_) => TrialResult::Other,
+                    Err(why) => TrialResult::Refused(why),
                 });
             }
         }

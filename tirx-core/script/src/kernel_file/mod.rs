@@ -7,16 +7,16 @@ pub use entries::{ConstexprParam, Entry, EntryKind};
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use self::entries::{canonical, find_entries, find_functions, makes_kernels};
+use crate::alternatives::Alternatives;
 use crate::diagnostic::{Diagnostic, Diagnostics, Result};
 use crate::eval::constant::{from_value, to_value};
 use crate::eval::scope::living;
-use crate::eval::trial::Alternatives;
 use crate::eval::{Held, Interpreter, Lint, Scope, Value, held, limits, quoted, suggest};
-use crate::fix::{self, Trials};
 use crate::ir::{IRModule, with_stack};
 use crate::parse::{ParsedFile, imported_modules, parse_file, span_of};
 use crate::release::{self, Release};
@@ -48,6 +48,12 @@ pub trait Imports {
     fn release(&self) -> Option<Release> {
         None
     }
+
+    /// How TVM 0.27 writes a call of 0.26, for the message about a file that has calls of both. `function` is the range of the
+    /// called function in `text`. Without an answer the message names the mnemonics of the table of instructions.
+    fn rewrite_in_v27(&self, _text: &str, _function: Range<usize>) -> Option<Rewrite> {
+        None
+    }
 }
 
 /// The text of an imported module.
@@ -59,6 +65,15 @@ pub struct ModuleText {
     pub text: String,
     /// Whether it is a package, `helpers/__init__.py`, not a module, `helpers.py`.
     pub is_package: bool,
+}
+
+/// A call, and the call that is the same in another release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rewrite {
+    /// The call as it is.
+    pub before: String,
+    /// The statements of the other release.
+    pub after: String,
 }
 
 /// No other kernel files.
@@ -95,7 +110,7 @@ pub struct KernelFile {
     /// The names of the language that were looked up; recorded within [`KernelFile::names_looked_up`] only.
     looked_up: RefCell<Option<BTreeSet<String>>>,
     /// Alternatives of statements, tried within [`KernelFile::with_trials`] only.
-    trials: RefCell<Option<Arc<Trials>>>,
+    trials: RefCell<Option<Arc<dyn Alternatives>>>,
 }
 
 /// A kernel of an entry.
@@ -120,7 +135,7 @@ impl KernelFile {
         let file = sources.add(name, text);
         let release = imports.release();
         let mut main = parse_file(file, text)?;
-        of_one_release(&main, text)?;
+        of_one_release(&main, text, imports)?;
         if let Some(other) = release.and_then(|release| main.name_release(release)) {
             return Err(other.into());
         }
@@ -147,7 +162,7 @@ impl KernelFile {
             if let Some(found) = imports.read(&module) {
                 let file = sources.add(found.name, &*found.text);
                 let mut parsed = parse_file(file, &found.text)?;
-                of_one_release(&parsed, &found.text)?;
+                of_one_release(&parsed, &found.text, imports)?;
                 // A library of another release stays what it is.
                 if let Some(release) = release {
                     parsed.name_release(release);
@@ -219,8 +234,12 @@ impl KernelFile {
         (result, self.looked_up.take().unwrap_or_default())
     }
 
-    /// Tries alternatives of statements while kernels are built within `build`, for [`fix::to_v27`](crate::fix::to_v27).
-    pub fn with_trials<R>(&self, trials: Option<&Arc<Trials>>, build: impl FnOnce(&KernelFile) -> R) -> R {
+    /// Tries alternatives of statements while kernels are built within `build`.
+    pub fn with_trials<R>(
+        &self,
+        trials: Option<&Arc<dyn Alternatives>>,
+        build: impl FnOnce(&KernelFile) -> R,
+    ) -> R {
         *self.trials.borrow_mut() = trials.cloned();
         let result = build(self);
         self.trials.take();
@@ -463,7 +482,6 @@ impl KernelFile {
             interp.multiprocessors = multiprocessors;
             interp.looked_up = looked_up;
             if let Some(trials) = trials {
-                let trials: Arc<dyn Alternatives> = trials;
                 interp.set_trials(&trials, main.file, main.evidence.release());
             }
             let result = interp
@@ -498,11 +516,13 @@ impl KernelFile {
 const MAX_FILES: usize = 256;
 
 /// The error of a file that is written for two releases of TVM, with what each of the two uses is in the other one.
-fn of_one_release(parsed: &ParsedFile, text: &str) -> Result<(), Diagnostics> {
+fn of_one_release(parsed: &ParsedFile, text: &str, imports: &dyn Imports) -> Result<(), Diagnostics> {
     let Some((old, new)) = parsed.evidence.both() else {
         return Ok(());
     };
-    let in_v27 = parsed.walk(|module| fix::spelled(module, text, old));
+    let exact = imports.rewrite_in_v27(text, old.clone());
+    let exact = exact.map(|call| format!("0.27 has `{}` for `{}`", call.after, call.before));
+    let in_v27 = exact.or_else(|| release::names_in_v27(&text[old]));
     let in_v26 = release::name_in_v26(&text[new]);
     let advice: Vec<String> = in_v27.into_iter().chain(in_v26).collect();
     match parsed.evidence.mixed(parsed.file, &advice) {

@@ -68,7 +68,7 @@ pub use loops::range_loop;
 pub use mnemonic::{is_mark as is_ptx_mark, subscript as ptx_subscript};
 pub use namespace::{is_old_ptx, ptx_attribute};
 pub(crate) use objects::type_of_value;
-pub(crate) use rows::{Default as RowDefault, parameters as row_parameters};
+pub use rows::{Default as RowDefault, parameters as row_parameters};
 
 use super::eval::{Annotation, Args, Interpreter, Value};
 use super::typing;

@@ -32,9 +32,12 @@ struct Signature {
 
 /// The default of a parameter, a literal.
 #[derive(Clone, Copy)]
-pub(crate) enum Default {
+pub enum Default {
+    /// The parameter has no default.
     None,
+    /// A number.
     Int(i128),
+    /// A string.
     Text(&'static str),
 }
 
@@ -110,7 +113,7 @@ pub(super) fn lookup(op: Op) -> Value {
 }
 
 /// The parameters of an operator's function with their defaults, and the name of `*rest`.
-pub(crate) fn parameters(
+pub fn parameters(
     op: Op,
 ) -> (
     impl ExactSizeIterator<Item = (Param, Default)> + Clone,

@@ -9,10 +9,14 @@
 //! An instruction of 0.27 is a statement that writes to a variable. A value within an expression gets one before the statement
 //! (`edit`); the normal form in which kernels are compared (`normal`) puts it back.
 
+#![warn(missing_docs)]
+#![forbid(unsafe_code)]
+
 mod absent;
 mod backwards;
 mod calls;
 mod edit;
+mod given;
 mod library;
 mod line;
 mod normal;
@@ -25,19 +29,20 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use tirx_ir::IRModule;
 use tirx_python::{TextRange, TextSize};
+use tirx_script::Rewrite;
+use tirx_script::alternatives::{Alternatives, TrialResult};
+use tirx_script::parse::parse_file;
+use tirx_script::release::{BOTH, Release};
+use tirx_source::diagnostic::Diagnostics;
+use tirx_source::source::FileId;
 
-use super::diagnostic::Diagnostics;
-use super::parse::parse_file;
-use crate::eval::trial::Built;
-use crate::ir::IRModule;
-use crate::release::{BOTH, Release};
-use crate::source::FileId;
 pub use absent::table as without_counterpart;
 use calls::OldCall;
 use edit::{Change, Edit};
 use trial::Candidate;
-pub use trial::Trials;
+use trial::Trials;
 
 /// A file in the language of 0.27.
 #[derive(Clone, Debug)]
@@ -82,8 +87,8 @@ pub struct Attempt<'a> {
     pub text: &'a str,
     /// The release that it is written for, where the text alone does not say it.
     pub release: Option<Release>,
-    /// For [`KernelFile::with_trials`](crate::KernelFile::with_trials).
-    pub trials: Option<Arc<Trials>>,
+    /// For [`KernelFile::with_trials`](tirx_script::KernelFile::with_trials).
+    pub trials: Option<Arc<dyn Alternatives>>,
 }
 
 /// Replaces the calls of 0.26. `build` builds the kernels of a text, those of every text with the same values; `None` where they are
@@ -286,14 +291,17 @@ impl Names<'_> {
     }
 }
 
-/// What the call of 0.26 whose function is at `function` is in 0.27, for a message.
-pub(crate) fn spelled(module: &tirx_python::ModModule, text: &str, function: Range<usize>) -> Option<String> {
-    let call = calls::of(module, text)
-        .into_iter()
-        .find(|call| call.call.start == function.start)?;
-    let names = backwards::alternatives(&call, "value");
-    let new = names.edits.first()?.shown().replace('\n', "; ");
-    Some(format!("0.27 has `{new}` for `{}`", &text[call.call.clone()]))
+/// How 0.27 writes the call of 0.26 whose function is at `function`, for a message: for
+/// [`Imports::rewrite_in_v27`](tirx_script::Imports::rewrite_in_v27).
+pub fn rewrite(text: &str, function: Range<usize>) -> Option<Rewrite> {
+    let parsed = parse_file(FileId(0), text).ok()?;
+    let calls = parsed.walk(|module| calls::of(module, text));
+    let call = calls.into_iter().find(|call| call.call.start == function.start)?;
+    let found = backwards::alternatives(&call, "value");
+    Some(Rewrite {
+        before: text[call.call].to_string(),
+        after: found.edits.first()?.shown().replace('\n', "; "),
+    })
 }
 
 /// What becomes of a call.
@@ -441,17 +449,16 @@ impl TriedCall<'_> {
             self.edits.get(at).is_some_and(|edit| !same(edit))
         };
         let new: Vec<_> = failed.into_iter().filter(|(at, _)| is_new(*at)).collect();
-        let valid = new.iter().find(|(_, built)| *built == Built::Other);
+        let valid = new.iter().find(|(_, built)| *built == TrialResult::Other);
         // What is no buffer has no first element.
-        let no_buffer =
-            |built: &Built| matches!(built, Built::Refused(why) if why.contains("no attribute \"ptr_to\""));
+        let no_buffer = |built: &TrialResult| matches!(built, TrialResult::Refused(why) if why.contains("no attribute \"ptr_to\""));
         let refused = new.iter().rev().find(|(_, built)| !no_buffer(built));
         let Some((at, built)) = valid.or(refused).or(new.last()) else {
             return self.reason.clone();
         };
         let shown = self.edits[*at].shown().replace('\n', "; ");
         match built {
-            Built::Refused(why) => format!("0.27 does not take `{shown}`: {why}"),
+            TrialResult::Refused(why) => format!("0.27 does not take `{shown}`: {why}"),
             _ => format!("it would not make the same IR: {shown}"),
         }
     }
@@ -486,5 +493,15 @@ mod tests {
             first("T.ptx.cp_async(S.ptr_to([0]), A.ptr_to([0]), 8, prefetch_size=128)"),
             "T.ptx[\"cp.async.ca.shared.global.L2::128B\"](S.ptr_to([0]), A.ptr_to([0]), 8)"
         );
+    }
+
+    #[test]
+    fn a_message_gets_the_whole_call_and_no_answer_without_a_call_of_the_older_release() {
+        let text = "x = 1\nT.ptx.mbarrier.init(A.ptr_to([0]), 1)\n";
+        let found = rewrite(text, 6..26).expect("the call begins at byte 6");
+        assert_eq!(found.before, "T.ptx.mbarrier.init(A.ptr_to([0]), 1)");
+        assert_eq!(found.after, "T.ptx.mbarrier.init.shared.b64(A.ptr_to([0]), 1)");
+        assert_eq!(rewrite(text, 0..1), None);
+        assert_eq!(rewrite("T.ptx.mbarrier.init(", 0..19), None);
     }
 }

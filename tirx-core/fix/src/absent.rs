@@ -2,9 +2,9 @@
 //!
 //! The table has a line for each: the function, the argument that decides, and what the user can do. `docs/reference/releases.md` lists it.
 
-use super::backwards::{Given, value_of};
 use super::calls::Literal;
-use crate::intrin::Op;
+use super::given::{Given, value_of};
+use tirx_ir::intrin::Op;
 
 /// What an argument is in the calls that have no counterpart.
 #[derive(Clone, Copy)]

@@ -1,9 +1,9 @@
 //! What was a function of PTX in 0.26 and is one of TVM's library in 0.27, which a file has to import.
 
-use super::backwards::{Given, value_of};
 use super::calls::{Literal, OldCall, StatementForm};
 use super::edit::{self, Edit};
-use crate::intrin::Op;
+use super::given::{Given, value_of};
+use tirx_ir::intrin::Op;
 
 /// Reads whether a launch was cancelled: several instructions.
 const QUERY: &str = "query_cancel_first_ctaid_x";
@@ -73,7 +73,7 @@ pub(super) fn query(call: &OldCall, op: Op, given: &Given, temporary: &str) -> V
     }
     if around.bound.is_none() {
         let call = into(&around.variable(temporary));
-        out.push(around.value(temporary, "uint32", call));
+        out.push(Edit::with_variable(around, temporary, "uint32", call));
     }
     out
 }

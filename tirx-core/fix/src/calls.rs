@@ -6,9 +6,8 @@ use tirx_python as ast;
 use tirx_python::visitor::{Visitor, walk_expr, walk_stmt};
 use tirx_python::{Ranged, TextRange};
 
-use super::edit::Edit;
-use crate::lang;
-use crate::release::ptx_path;
+use tirx_script::lang;
+use tirx_script::release::ptx_path;
 
 impl OldCall {
     /// Its arguments, those by position first.
@@ -63,21 +62,6 @@ impl Around {
         match self.is_plain {
             true => format!("{temporary}[0]"),
             false => temporary.into(),
-        }
-    }
-
-    /// The variable `temporary`, written by an instruction before the statement, in the place of a value.
-    pub(super) fn value(&self, temporary: &str, dtype: &str, instruction: String) -> Edit {
-        let before = match self.is_plain {
-            true => vec![
-                format!("{temporary} = T.alloc_local((1,), \"{dtype}\")"),
-                format!("T.evaluate({instruction})"),
-            ],
-            false => vec![format!("{temporary}: T.{dtype}"), instruction],
-        };
-        Edit::Value {
-            before,
-            value: self.variable(temporary),
         }
     }
 }

@@ -1,15 +1,15 @@
 //! Rows of 0.26 that give a value, where 0.27 has an instruction that writes it.
 
-use super::backwards::{Given, value_of};
 use super::calls::{Literal, OldCall, StatementForm};
 use super::edit::Edit;
+use super::given::{Given, value_of};
 use super::registers;
-use crate::intrin::Op;
-use crate::intrin::mnemonic::call::SINK;
-use crate::intrin::operands::Operands;
-use crate::intrin::row::Kind;
-use crate::ir::at;
-use crate::ir::{DType, Expr, ExprKind, Stmt};
+use tirx_ir::at;
+use tirx_ir::intrin::Op;
+use tirx_ir::intrin::mnemonic::call::SINK;
+use tirx_ir::intrin::operands::Operands;
+use tirx_ir::intrin::row::Kind;
+use tirx_ir::{DType, Expr, ExprKind, Stmt};
 
 /// A row and the instruction that is the same.
 struct SameValue {

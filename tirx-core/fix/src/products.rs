@@ -3,12 +3,12 @@
 //! 0.26 has the dtypes of a product of `tcgen05`, 0.27 its kind, which several dtypes share; the rest is in the descriptor of the
 //! instruction. A copy by `cp.async` under a condition that fills with zeros is in 0.27 one whose source has no bytes.
 
-use super::backwards::{Given, value_of};
 use super::calls::Literal;
-use crate::intrin::Op;
-use crate::intrin::operands::Operands;
-use crate::intrin::rows::tcgen05::mma_kind;
-use crate::ir::{BinOp, DType, Expr, ExprKind, Stmt};
+use super::given::{Given, value_of};
+use tirx_ir::intrin::Op;
+use tirx_ir::intrin::operands::Operands;
+use tirx_ir::intrin::rows::tcgen05::mma_kind;
+use tirx_ir::{BinOp, DType, Expr, ExprKind, Stmt};
 
 /// The arguments of a product from which its kind follows.
 pub(super) const DTYPES: &[&str] = &["d_dtype", "a_dtype", "b_dtype", "sfa_dtype", "sfb_dtype"];

@@ -1,12 +1,12 @@
 //! Several registers of a load or a store: 0.26 takes the address of the first, 0.27 each of them.
 
-use super::backwards::{Given, value_of};
 use super::calls::Literal;
-use crate::intrin::Op;
-use crate::intrin::operands::Operands;
-use crate::intrin::row::Kind;
-use crate::ir::at;
-use crate::ir::{BinOp, DType, Expr, ExprKind, Stmt};
+use super::given::{Given, value_of};
+use tirx_ir::at;
+use tirx_ir::intrin::Op;
+use tirx_ir::intrin::operands::Operands;
+use tirx_ir::intrin::row::Kind;
+use tirx_ir::{BinOp, DType, Expr, ExprKind, Stmt};
 
 /// How many elements a modifier of vectors names: 4 of `v4`.
 fn count_of(vec: &str) -> Option<usize> {

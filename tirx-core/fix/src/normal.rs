@@ -18,15 +18,15 @@
 
 use std::collections::BTreeSet;
 
-use super::{backwards, products, registers, values};
-use crate::intrin::Op;
-use crate::intrin::mnemonic::call::{InstructionCall, SINK};
-use crate::intrin::mnemonic::syntax::Direction;
-use crate::intrin::operands::Operands;
-use crate::intrin::row::Kind;
-use crate::ir::abi::keys;
-use crate::ir::at;
-use crate::ir::{
+use super::{given, products, registers, values};
+use tirx_ir::abi::keys;
+use tirx_ir::at;
+use tirx_ir::intrin::Op;
+use tirx_ir::intrin::mnemonic::call::{InstructionCall, SINK};
+use tirx_ir::intrin::mnemonic::syntax::Direction;
+use tirx_ir::intrin::operands::Operands;
+use tirx_ir::intrin::row::Kind;
+use tirx_ir::{
     Attr, BinOp, Buffer, DType, Expr, ExprKind, IRModule, Mutator, Stmt, StmtKind, Visitor, print_func,
     print_stmt,
 };
@@ -149,8 +149,8 @@ impl Mutator for Normal<'_> {
                 let args = args.iter().map(number_of_condition).collect();
                 Expr::new(ExprKind::Call { op: *op, args }, expr.dtype, expr.span)
             }
-            ExprKind::Call { op, args } if backwards::same_as(*op) != *op => {
-                let op = backwards::same_as(*op);
+            ExprKind::Call { op, args } if given::same_as(*op) != *op => {
+                let op = given::same_as(*op);
                 let args = args.clone();
                 Expr::new(ExprKind::Call { op, args }, expr.dtype, expr.span)
             }

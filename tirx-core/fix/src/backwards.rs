@@ -5,13 +5,13 @@
 
 use super::calls::{Argument, Literal, OldCall, StatementForm};
 use super::edit::Edit;
+use super::given::{DESTINATION, Given, bound, same_as, value_of};
 use super::line::{Line, MOST};
 use super::{absent, library, products, registers, values};
-use crate::intrin::Op;
-use crate::intrin::cache_policy;
-use crate::intrin::mnemonic::instructions;
-use crate::intrin::mnemonic::syntax::RowCall;
-use crate::lang;
+use tirx_ir::intrin::Op;
+use tirx_ir::intrin::cache_policy;
+use tirx_ir::intrin::mnemonic::instructions;
+use tirx_ir::intrin::mnemonic::syntax::RowCall;
 
 /// Functions that have another name in 0.27, with the same arguments.
 const RENAMED: &[(&str, &str)] = &[
@@ -28,15 +28,6 @@ const SPECIAL: &[(&str, &str, &str, Literal)] = &[(
     Literal::Int(1),
 )];
 
-/// Rows of 0.26 that are another row by other names of the same arguments.
-const SAME_AS: &[(Op, Op)] = &[(Op::PtxCpAsyncBulkSharedToCluster, Op::PtxCpAsyncBulkS2sCluster)];
-
-/// The row that an operation is compared as.
-pub(super) fn same_as(op: Op) -> Op {
-    let same = SAME_AS.iter().find(|(old, _)| *old == op);
-    same.map_or(op, |(_, row)| *row)
-}
-
 /// What may become of a call.
 pub(super) struct Alternatives {
     /// The best first.
@@ -46,9 +37,6 @@ pub(super) struct Alternatives {
     /// An argument whose value decides between them and is not known.
     pub(super) undecided: Option<String>,
 }
-
-/// The arguments of a row that a call gives, by name.
-pub(super) type Given = Vec<(&'static str, Vec<Argument>)>;
 
 /// What may become of a call; `temporary` is the name of a variable for its value.
 pub(super) fn alternatives(call: &OldCall, temporary: &str) -> Alternatives {
@@ -137,9 +125,6 @@ fn as_it_is(call: &OldCall) -> Edit {
     Edit::Call(format!("{}{}", call.name, call.arguments))
 }
 
-/// The argument of packed sums and products that is left out where the call gives the value.
-const DESTINATION: &str = "d_addr";
-
 /// The operand that a call of 0.26 writes to, or gives as its value without a destination.
 fn destination(row: &RowCall) -> Option<&'static str> {
     let (_, operand) = row.args.iter().find(|(name, _)| *name == DESTINATION)?;
@@ -165,7 +150,7 @@ fn written(call: &OldCall, op: Op, given: &Given, temporary: &str, reason: &mut 
         Some(why) => *reason = why.into(),
         None => {
             let call = into(&around.variable(temporary));
-            out.extend(call.map(|call| around.value(temporary, "float32", call)));
+            out.extend(call.map(|call| Edit::with_variable(around, temporary, "float32", call)));
         }
     }
     out
@@ -197,7 +182,7 @@ fn mapped(call: &OldCall, op: Op, temporary: &str) -> Vec<Edit> {
         _ => {}
     }
     let all = into(&around.variable(temporary));
-    out.extend(all.map(|call| around.value(temporary, "uint32", call)));
+    out.extend(all.map(|call| Edit::with_variable(around, temporary, "uint32", call)));
     out
 }
 
@@ -257,7 +242,7 @@ fn edits(
     let target = around.variable(temporary);
     for new in into(&target) {
         let dtypes = new.dtypes(call, result);
-        out.extend(dtypes.map(|dtype| around.value(temporary, &dtype, new.text.clone())));
+        out.extend(dtypes.map(|dtype| Edit::with_variable(around, temporary, &dtype, new.text.clone())));
     }
     let is_pointer = call.name == "T.ptx.map_shared_rank" && !call.is_reinterpreted;
     let pointers = out.iter().filter(|_| is_pointer).filter_map(as_pointer);
@@ -346,11 +331,6 @@ fn with_two_lists(mut given: Given) -> Given {
     given
 }
 
-pub(super) fn value_of<'a>(given: &'a Given, name: &str) -> Option<&'a Argument> {
-    let found = given.iter().find(|(known, _)| *known == name)?;
-    found.1.first()
-}
-
 fn set(given: &mut Given, name: &'static str, value: Argument) {
     given.retain(|(known, _)| *known != name);
     given.push((name, vec![value]));
@@ -412,57 +392,4 @@ fn one_address(given: &Given) -> Option<Given> {
         name => (name, values.clone()),
     });
     Some(parts.collect())
-}
-
-/// The arguments of a call by the names of the row's signature; `None` where they cannot be told apart.
-fn bound(op: Op, call: &OldCall) -> Option<Given> {
-    let (params, rest) = lang::row_parameters(op);
-    let row = same_as(op).row();
-    let renamed = |name: &'static str| {
-        let at = op.row().args.iter().position(|arg| arg.name == name);
-        at.map_or(name, |at| row.args[at].name)
-    };
-    let is_zero = |value: &Argument| value.known() == Some(&Literal::Int(0));
-    let gives = call
-        .keywords
-        .iter()
-        .any(|(name, value)| name == "dps" && is_zero(value));
-    let params = params.filter(|(param, _)| !(gives && param.name == DESTINATION));
-    let mut given: Given = Vec::new();
-    let mut positional = call.positional.iter();
-    for (param, default) in params.clone() {
-        let by_name = call.keywords.iter().find(|(name, _)| name == param.name);
-        // `T.ptx.cvt(x, dtype=…)`: what a keyword gives has no place.
-        let by_position = match param.keyword_only || by_name.is_some() {
-            true => None,
-            false => positional.next(),
-        };
-        if by_position.is_some_and(|arg| arg.text.starts_with('*')) {
-            return None;
-        }
-        let value = by_position.or(by_name.map(|(_, value)| value)).cloned();
-        let value = value.or_else(|| {
-            Some(match default {
-                lang::RowDefault::Int(value) => Argument::of_literal(Literal::Int(value)),
-                lang::RowDefault::Text(text) => Argument::of_literal(Literal::Text(text.into())),
-                lang::RowDefault::None => return None,
-            })
-        });
-        match value {
-            Some(value) if value.known() == Some(&Literal::None) => {}
-            Some(value) => {
-                let list = value.items.clone().unwrap_or_else(|| vec![value]);
-                given.push((renamed(param.name), list));
-            }
-            None => {}
-        }
-    }
-    let more: Vec<Argument> = positional.cloned().collect();
-    match rest {
-        Some(rest) if !more.is_empty() => given.push((rest, more)),
-        None if !more.is_empty() => return None,
-        _ => {}
-    }
-    let known = |name: &str| params.clone().any(|(param, _)| param.name == name);
-    call.keywords.iter().all(|(name, _)| known(name)).then_some(given)
 }

@@ -16,6 +16,21 @@ pub(super) enum Edit {
 }
 
 impl Edit {
+    /// The variable `temporary`, written by an instruction before the statement, in place of a value.
+    pub(super) fn with_variable(around: &Around, temporary: &str, dtype: &str, instruction: String) -> Edit {
+        let before = match around.is_plain {
+            true => vec![
+                format!("{temporary} = T.alloc_local((1,), \"{dtype}\")"),
+                format!("T.evaluate({instruction})"),
+            ],
+            false => vec![format!("{temporary}: T.{dtype}"), instruction],
+        };
+        Edit::Value {
+            before,
+            value: around.variable(temporary),
+        }
+    }
+
     /// The same with statements before it; `None` where it must stay within another one.
     pub(super) fn after(self, before: &[String], call: &OldCall) -> Option<Edit> {
         if before.is_empty() {

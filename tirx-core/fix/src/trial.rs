@@ -9,17 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
+use tirx_ir::{Expr, ExprKind, Stmt, StmtKind};
 use tirx_python as ast;
 use tirx_python::TextRange;
+use tirx_script::alternatives::{Alternatives, LANGUAGES, Language, TextNumber, TrialResult};
+use tirx_script::parse::{ParsedFile, parse_file};
+use tirx_script::release::BOTH;
+use tirx_source::diagnostic::Diagnostics;
+use tirx_source::source::FileId;
 
 use super::calls::Literal;
 use super::{calls, normal};
-use crate::diagnostic::Diagnostics;
-use crate::eval::trial::{Alternatives, Built, LANGUAGES, Language, Place};
-use crate::ir::{Expr, ExprKind, Stmt, StmtKind};
-use crate::parse::{ParsedFile, parse_file};
-use crate::release::BOTH;
-use crate::source::FileId;
 
 /// The name that a value is given when it is looked at.
 const VALUE: &str = "observed_value";
@@ -35,11 +35,11 @@ struct Texts {
 /// A call, and the texts of its statement with it replaced.
 struct Call {
     /// The statement as it is.
-    original: Place,
+    original: TextNumber,
     /// What may stand there, the best first; `None` for what is no Python.
-    alternatives: Vec<Option<Place>>,
+    alternatives: Vec<Option<TextNumber>>,
     /// The alternatives that did not build the same in some evaluation, and what they built there.
-    failed: Mutex<BTreeMap<usize, Built>>,
+    failed: Mutex<BTreeMap<usize, TrialResult>>,
     /// The alternative that built the same, since the last one failed.
     passed: Mutex<Option<usize>>,
     /// Whether the statement was evaluated.
@@ -47,7 +47,7 @@ struct Call {
 }
 
 /// What becomes of the calls of a file.
-pub struct Trials {
+pub(super) struct Trials {
     texts: [Texts; 3],
     calls: Vec<Call>,
     /// The calls of each statement.
@@ -63,7 +63,7 @@ pub struct Trials {
 /// A value of a statement.
 struct Observed {
     /// A statement that gives it to a name.
-    place: Place,
+    place: TextNumber,
     seen: Mutex<Seen>,
 }
 
@@ -108,7 +108,7 @@ pub(super) enum Verdict {
     /// This alternative builds the same, wherever the statement is evaluated.
     Same(usize),
     /// None does: what each builds.
-    Different(Vec<(usize, Built)>),
+    Different(Vec<(usize, TrialResult)>),
     /// The statement is not evaluated by any kernel.
     NotReached,
 }
@@ -124,7 +124,7 @@ impl Trials {
             let number = language as usize;
             texts[number].push_str(&in_function(statement));
             counts[number] += 1;
-            Place {
+            TextNumber {
                 language,
                 at: counts[number] - 1,
             }
@@ -182,7 +182,7 @@ impl Trials {
             statements.entry(*statement).or_default().push(at);
             let language = Language::Same;
             observed.push(Observed {
-                place: Place { language, at },
+                place: TextNumber { language, at },
                 seen: Mutex::default(),
             });
         }
@@ -245,7 +245,7 @@ impl Alternatives for Trials {
         self.statements.get(&statement).map_or(&[], Vec::as_slice)
     }
 
-    fn original(&self, call: usize) -> Place {
+    fn original(&self, call: usize) -> TextNumber {
         match self.calls.get(call) {
             Some(call) => call.original,
             None => self.observed[call - self.calls.len()].place,
@@ -267,7 +267,7 @@ impl Alternatives for Trials {
         };
     }
 
-    fn decide(&self, call: usize, same: &mut dyn FnMut(Place) -> Built) {
+    fn decide(&self, call: usize, result: &mut dyn FnMut(TextNumber) -> TrialResult) {
         let Some(call) = self.calls.get(call) else { return };
         call.reached.store(true, Ordering::Relaxed);
         let mut failed = locked(&call.failed);
@@ -275,8 +275,8 @@ impl Alternatives for Trials {
             if failed.contains_key(&at) {
                 continue;
             }
-            match place.map_or(Built::Other, &mut *same) {
-                Built::Same => {
+            match place.map_or(TrialResult::Other, &mut *result) {
+                TrialResult::Same => {
                     *locked(&call.passed) = Some(at);
                     return;
                 }
@@ -292,7 +292,7 @@ impl Alternatives for Trials {
         self.temporaries.contains(name)
     }
 
-    fn said(&self, stmt: &Stmt) -> String {
+    fn normal_text(&self, stmt: &Stmt) -> String {
         normal::of_stmt(stmt, &self.temporaries)
     }
 }

@@ -3,13 +3,13 @@
 //! The line says where each argument of the row comes from: an operand, a slot, a number in a token. Here the tokens and operands are
 //! found that give these arguments.
 
-use super::backwards::{Given, value_of};
 use super::calls::{Argument, Literal, OldCall};
+use super::given::{Given, value_of};
 use super::{normal, products};
-use crate::intrin::mnemonic::lookup::Tokens;
-use crate::intrin::mnemonic::syntax::RowCall;
-use crate::intrin::mnemonic::{Direction, Form, Instruction, JOINED, Lookup, Operand, lookup, types};
-use crate::ir::DType;
+use tirx_ir::DType;
+use tirx_ir::intrin::mnemonic::lookup::Tokens;
+use tirx_ir::intrin::mnemonic::syntax::RowCall;
+use tirx_ir::intrin::mnemonic::{Direction, Form, Instruction, JOINED, Lookup, Operand, lookup, types};
 
 /// What stands before the slot from which an argument is read as a flag or a number.
 const SLOTS: [&str; 2] = ["?", "#"];
