@@ -39,6 +39,8 @@ mod enums;
 mod exceptions;
 mod expr;
 mod format;
+#[cfg(test)]
+mod frame_tests;
 mod functional;
 mod generator;
 mod generator_steps;
