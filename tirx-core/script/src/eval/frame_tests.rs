@@ -12,7 +12,9 @@ impl Imports for Files {
     fn read(&self, module: &str) -> Option<ModuleText> {
         let text = match module {
             "broken" => "before = 1\nfor i in range(3):\n    raise ValueError('broken')\n",
-            "whole" => "def f(x):\n    if x:\n        raise ValueError(f'{x}')\n    return 'whole'\nname = 'whole'\n",
+            "whole" => {
+                "def f(x):\n    if x:\n        raise ValueError(f'{x}')\n    return 'whole'\nname = 'whole'\n"
+            }
             _ => return None,
         };
         Some(ModuleText {
@@ -274,7 +276,8 @@ fn a_block_that_fails_is_dropped_and_the_statements_before_it_stay() {
 
 #[test]
 fn a_loop_that_fails_is_not_the_loop_of_what_follows() {
-    let error = body("try:\n    for i in T.serial(4):\n        raise Stop()\nexcept Stop: pass\nbreak").unwrap_err();
+    let error =
+        body("try:\n    for i in T.serial(4):\n        raise Stop()\nexcept Stop: pass\nbreak").unwrap_err();
     assert!(error.contains("\"break\" outside of a loop"), "{error}");
     let jump = "for i in [1, 2]:\n    try:\n        while A[tx] < 3:\n            raise Stop()\n    except Stop: pass\n    break\nA[tx] = 2";
     assert_eq!(body(jump).unwrap(), body("A[tx] = 2").unwrap());
@@ -282,7 +285,9 @@ fn a_loop_that_fails_is_not_the_loop_of_what_follows() {
 
 #[test]
 fn a_name_of_a_block_that_failed_has_ended() {
-    let error = body("try:\n    if tx < 3:\n        y = A[tx]\n        raise Stop()\nexcept Stop: pass\nA[tx] = y").unwrap_err();
+    let error =
+        body("try:\n    if tx < 3:\n        y = A[tx]\n        raise Stop()\nexcept Stop: pass\nA[tx] = y")
+            .unwrap_err();
     assert!(error.contains("\"y\""), "{error}");
 }
 
@@ -298,7 +303,8 @@ fn a_kernel_that_fails_leaves_nothing_to_the_next_one() {
                for i in T.serial(4):\n        if tx < i:\n            A[tx] = unknown\n";
     let build = |text: &str| {
         let mut sources = SourceMap::new();
-        let file = KernelFile::load(&mut sources, "k.py", text, &NoImports).unwrap_or_else(|e| panic!("{}", e.render(&sources)));
+        let file = KernelFile::load(&mut sources, "k.py", text, &NoImports)
+            .unwrap_or_else(|e| panic!("{}", e.render(&sources)));
         if text.contains("bad") {
             assert!(file.build(Some("bad"), &BTreeMap::new()).is_err());
         }
