@@ -41,6 +41,8 @@ pub(super) struct Facts {
     pub(super) pointers: FxHashMap<Var, PointerUse>,
     /// Whether some threads skip parts of it: there is a loop, a branch or a choice.
     pub(super) branches: bool,
+    /// Whether there is a loop that runs.
+    pub(super) loops: bool,
     /// `thread_extent` attributes in order: tag and extent.
     pub(super) threads: Vec<(Arc<str>, Expr)>,
     /// Second and third argument of `__launch_bounds__`.
@@ -155,7 +157,8 @@ impl Visitor for Facts {
                 use_.written = true;
                 use_.kept |= kept;
             }
-            StmtKind::If(..) | StmtKind::For(_) | StmtKind::While(..) => self.branches = true,
+            StmtKind::If(..) => self.branches = true,
+            StmtKind::For(_) | StmtKind::While(..) => (self.branches, self.loops) = (true, true),
             StmtKind::Attr(Attr { node, key, value, .. }) => match (&**key, node) {
                 (keys::THREAD_EXTENT, AttrNode::IterVar(iv)) => {
                     self.threads.push((iv.thread_tag.clone(), value.clone()));

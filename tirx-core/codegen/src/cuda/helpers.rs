@@ -113,6 +113,8 @@ pub(super) enum Helper {
     WithLowWord,
     /// `tirx_hidden(int)`.
     Hidden,
+    /// `tirx_atomic_add(pointer, value)`.
+    AtomicAdd,
     /// `tirx_fp4_load`, `tirx_fp4_store`, `tirx_fp4_store_atomic`.
     Fp4,
     /// `tirx_fp4_vec<N>`: more than four; `tirx_fp4_join<V>(elements...)`.
@@ -196,6 +198,7 @@ impl Helper {
             Helper::NegatedWide => defects::NEGATED_WIDE.into(),
             Helper::WithLowWord => WITH_LOW_WORD.into(),
             Helper::Hidden => defects::HIDDEN.into(),
+            Helper::AtomicAdd => defects::ATOMIC_ADD.into(),
             Helper::Fp4 => FP4.into(),
             Helper::Fp4Vec => FP4_VEC.into(),
             Helper::NamedBarrier => NAMED_BARRIER.into(),

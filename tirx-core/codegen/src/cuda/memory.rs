@@ -3,7 +3,7 @@
 use super::code::{Code, level};
 use super::emitter::{Emitter, Pointer};
 use super::helpers::Helper;
-use super::types;
+use super::{defects, types};
 use crate::diagnostic::{Result, error};
 use crate::intrin::Op;
 use crate::ir::at;
@@ -215,6 +215,7 @@ impl Emitter<'_, '_> {
         }
         // The 64-bit overload is that of `unsigned long long`; two's complement makes it serve both.
         let wide = dtype.is_integer() && dtype.bits == 64;
+        let spins = defects::spins(pointer, dtype, &self.facts);
         let ty = if wide {
             "unsigned long long".into()
         } else {
@@ -227,7 +228,13 @@ impl Emitter<'_, '_> {
         };
         let value = self.expr(value)?;
         let value = if wide { value.cast(&ty) } else { value };
-        let code = Code::primary(format!("atomicAdd({}, {})", pointer.text, value.text));
+        let function = if spins {
+            self.unit.needs.helpers.insert(Helper::AtomicAdd);
+            "tirx_atomic_add"
+        } else {
+            "atomicAdd"
+        };
+        let code = Code::primary(format!("{function}({}, {})", pointer.text, value.text));
         if !wide || discards {
             return Ok(code);
         }

@@ -1,6 +1,6 @@
 //! The text of the loads, stores and atomics of PTX.
 
-use super::asm;
+use super::{asm, defects};
 use super::code::Code;
 use super::emitter::Emitter;
 use super::instructions::Instruction;
@@ -156,6 +156,9 @@ fn memory(access: &MemoryInstruction<'_>, guard: Option<Guard>) -> (Instruction,
         }
         inputs.push_str(&format!(", \"r\"({})", asm::GUARD));
         name.push_str("_if");
+    }
+    if defects::instruction_spins(&access.text) {
+        body.push_str(&format!("  {}\n", defects::OWN_LOOP));
     }
     body.push_str(&format!(
         "  asm volatile(\"{text}\" : {outputs} : {inputs} : \"memory\");\n"

@@ -6,6 +6,7 @@
 use std::rc::Rc;
 
 use super::asm::{self, Slot};
+use super::defects;
 use super::code::{Code, level};
 use super::emitter::Emitter;
 use super::helpers::{Header, Helper};
@@ -295,6 +296,9 @@ impl Emitter<'_, '_> {
         let mut body = String::new();
         if let Some((ty, _)) = declared {
             body.push_str(&format!("  {ty} result;\n"));
+        }
+        if defects::instruction_spins(&text) {
+            body.push_str(&format!("  {}\n", defects::OWN_LOOP));
         }
         let word = if volatile { "asm volatile" } else { "asm" };
         let clobber = if memory { " : \"memory\"" } else { "" };

@@ -56,6 +56,17 @@
 //! - *Versions:* ptxas 13.0 for sm_90a; right with `-Xptxas -O0`.
 //! - *Written instead:* conversions between the two go through `float` ([`half_conversion`]).
 //!
+//! # The retry loop of an atomic operation is merged with the loop around it
+//!
+//! - *Breaks:* shared memory has no floating-point or 64-bit addition; ptxas writes a loop that retries a compare-and-swap.
+//!   If a loop of the kernel begins with the atomic operation (its operands do not change in the loop), ptxas takes the two
+//!   loops for one loop and reconverges the lanes only after both. Lanes leave the retries one by one, pass the barriers
+//!   of the loop apart, and overwrite each other's uniform registers.
+//! - *Versions:* ptxas 13.0 for sm_80, sm_90a, sm_100a and sm_120a; right with `-Xptxas -O1`.
+//! - *Written instead:* `__syncwarp(__activemask())` before the atomic operation, one `VOTE`: the retries are a loop of their
+//!   own then ([`spins`]). Not found are atomic operations of inline CUDA text.
+//! - *Tests:* `tests/kernels/memory/atomic_begins_a_loop.py` (on a GPU), those of `cuda/tests.rs`.
+//!
 //! # Some bits of a loop's variable are taken to be the same in all turns
 //!
 //! - *Breaks:* `(x & 56) >> 3`, and `x % 64 / 8`, of an `x = 2 * s + 25` that changes with a loop's variable `s`: in two of a
@@ -72,7 +83,8 @@ mod signs;
 use super::analysis::Facts;
 use super::helpers::Helper;
 use super::types;
-use crate::ir::{BinOp, DType, Expr, ExprKind};
+use crate::intrin::Op;
+use crate::ir::{BinOp, DType, Expr, ExprKind, Type};
 
 /// The helper that negates a value of a dtype, where the operator would be miscompiled.
 pub(super) fn negation(dtype: DType, facts: &Facts) -> Option<Helper> {
@@ -115,6 +127,53 @@ pub(super) fn hides(dtype: DType, facts: &Facts) -> bool {
 pub(super) fn half_conversion(from: DType, to: DType) -> Option<&'static str> {
     (types::is_half(from) && types::is_half(to)).then_some("float")
 }
+
+/// Whether `atomicAdd` of a dtype may be a loop of retries that ptxas merges with a loop of the kernel.
+pub(super) fn spins(pointer: &Expr, dtype: DType, facts: &Facts) -> bool {
+    let native = dtype.is_integer() && dtype.bits == 32;
+    facts.loops && !native && may_be_shared(pointer)
+}
+
+/// Whether an address may be one of shared memory, of which only the address of an element tells the opposite.
+fn may_be_shared(pointer: &Expr) -> bool {
+    match &pointer.kind {
+        ExprKind::Call {
+            op: Op::AddressOf,
+            args,
+        } => match args.first().map(|element| &element.kind) {
+            Some(ExprKind::BufferLoad { buffer, .. }) => buffer.scope().starts_with("shared"),
+            _ => true,
+        },
+        ExprKind::Var(var) => !matches!(var.ty(), Type::Pointer { scope, .. } if &**scope == "global"),
+        _ => true,
+    }
+}
+
+/// The same for an instruction of PTX.
+pub(super) fn instruction_spins(text: &str) -> bool {
+    let instruction = text.split_whitespace().find(|w| w.starts_with("atom.") || w.starts_with("red."));
+    instruction.is_some_and(|instruction| {
+        let words: Vec<&str> = instruction.split('.').collect();
+        let has = |choice: &[&str]| choice.iter().any(|w| words.contains(w));
+        let shared = words.iter().any(|w| w.starts_with("shared"));
+        let one_instruction = has(&["cas", "exch", "async"]) || has(&["u32", "s32", "b32"]);
+        shared && !one_instruction
+    })
+}
+
+/// A statement that makes the retries after it a loop of their own.
+pub(super) const OWN_LOOP: &str = "__syncwarp(__activemask());";
+
+/// The definition of `tirx_atomic_add`.
+pub(super) const ATOMIC_ADD: &str = "\
+// ptxas 13.0 merges the retries of an `atomicAdd` to shared memory with a loop that begins with it, and lanes pass the
+// barriers of that loop apart. After a vote the retries are a loop of their own.
+template <typename T, typename V>
+__device__ __forceinline__ T tirx_atomic_add(T* pointer, V value) {
+  __syncwarp(__activemask());
+  return atomicAdd(pointer, (T)value);
+}
+";
 
 /// The definition of `tirx_negated`.
 pub(super) const NEGATED: &str = "\
