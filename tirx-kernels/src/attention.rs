@@ -1,28 +1,45 @@
 //! Attention: O = softmax(scale Q Kᵀ) V with bfloat16 or float16 elements, in float32, without a matrix of scores in memory.
 //!
-//! | tensor | shape |
-//! |---|---|
-//! | Q | `[batch, heads, queries, head]` |
-//! | K | `[batch, heads of K, keys, head]` |
-//! | V | `[batch, heads of K, keys, head of V]` |
-//! | O | `[batch, heads, queries, head of V]` |
+//! | tensor | shape | of sequences ([`forward_packed`]) |
+//! |---|---|---|
+//! | Q | `[batch, heads, queries, head]` | `[queries of all, heads, head]` |
+//! | K | `[batch, heads of K, keys, head]` | `[keys of all, heads of K, head]` |
+//! | V | `[batch, heads of K, keys, head of V]` | `[keys of all, heads of K, head of V]` |
+//! | O | `[batch, heads, queries, head of V]` | `[queries of all, heads, head of V]` |
+//! | logarithms | `[batch, heads, queries]` | `[heads, queries of all]` |
 //!
 //! `heads` is a multiple of `heads of K` (grouped queries; one head of K is multi-query attention). `head` is a multiple of 8 up to 256, and so is
 //! `head of V`, equal to `head` or, for `head` up to 192, at most 128. The tensors may be views: `q.permute(&[0, 2, 1, 3])?` passes a tensor
 //! `[batch, queries, heads, head]` without a copy. Rows are contiguous, other strides are multiples of 8 elements, addresses multiples
-//! of 16 bytes. The kernels run on Hopper (`sm_90a`) and on the simulator.
+//! of 16 bytes.
+//!
+//! | kernel | GPUs |
+//! |---|---|
+//! | `warpgroups`: warpgroup MMA with tensor copies | Hopper |
+//! | `warps`: `mma.sync` with `cp.async` | all from `sm_80` on |
 
-use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor, bf16, f16};
+mod choice;
+mod options;
+mod problem;
+
+use std::fmt;
+
+use tirx_rt::{AsTensor, AsTensorMut, Device, Stream, Tensor, bf16, f16};
 
 use crate::generated::kernels;
 use crate::machine::Machine;
 use crate::{Error, Result};
+use choice::{Choice, Tensors};
+pub use options::Options;
+use problem::{Extents, refuse_unaligned};
 
 mod sealed {
     use super::kernels;
 
     pub trait Kernels:
-        kernels::attention_forward::Element + kernels::attention_forward_wide::Element
+        kernels::attention_forward::Element
+        + kernels::attention_forward_wide::Element
+        + kernels::attention_forward_warps::Element
     {
     }
 }
@@ -34,54 +51,6 @@ impl sealed::Kernels for bf16 {}
 impl sealed::Kernels for f16 {}
 impl Element for bf16 {}
 impl Element for f16 {}
-
-/// The keys that a query sees, and the form of its scores. [`Options::default`] is attention to all keys.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Options {
-    /// Whether a query sees no later keys: the last query sees all keys, and each query before one key less.
-    pub causal: bool,
-    /// The number of keys that a query sees at most, up to its own position.
-    pub window: Option<usize>,
-    /// The factor of scores; 1 / sqrt(`head`) if it is not given.
-    pub scale: Option<f32>,
-    /// The bound of scores: each becomes `cap * tanh(score / cap)`.
-    pub cap: Option<f32>,
-}
-
-impl Options {
-    /// Attention to the keys up to the position of the query.
-    pub fn causal() -> Options {
-        Options {
-            causal: true,
-            ..Options::default()
-        }
-    }
-
-    /// With a window of `keys` keys.
-    pub fn window(self, keys: usize) -> Options {
-        Options {
-            window: Some(keys),
-            ..self
-        }
-    }
-
-    /// With this factor of scores.
-    pub fn scale(self, scale: f32) -> Options {
-        Options {
-            scale: Some(scale),
-            ..self
-        }
-    }
-
-    /// With this bound of scores.
-    pub fn cap(self, cap: f32) -> Options {
-        Options {
-            cap: Some(cap),
-            ..self
-        }
-    }
-}
 
 /// O = softmax(scale Q Kᵀ) V. A query that sees no keys gives zeros.
 ///
@@ -109,22 +78,7 @@ pub fn forward<T: Element>(
     o: &mut impl AsTensorMut<T>,
     options: Options,
 ) -> Result<()> {
-    // The kernel takes an empty tensor for "no logarithms". This one is a part of O without elements.
-    let o = o.tensor_mut();
-    if o.shape().len() != 4 {
-        return Err(shapes(q.tensor(), k.tensor(), v.tensor(), o));
-    }
-    let (mut nothing, mut o) = o.split_at_mut(0, 0)?;
-    let mut nothing = nothing.reshape_mut([0, 0, 0])?;
-    launch(
-        stream,
-        q.tensor(),
-        k.tensor(),
-        v.tensor(),
-        &mut o,
-        &mut *nothing.as_bits_mut::<f32>()?,
-        options,
-    )
+    Plan::new(&stream.device(), q, k, v, o)?.run(stream, q, k, v, o, options)
 }
 
 /// As [`forward`], and writes the logarithm of the sum of exponentials of each query's scores, `[batch, heads, queries]`: minus infinity
@@ -141,121 +95,291 @@ pub fn forward_with_lse<T: Element>(
     lse: &mut impl AsTensorMut<f32>,
     options: Options,
 ) -> Result<()> {
-    let (o, lse) = (o.tensor_mut(), lse.tensor_mut());
-    if lse.shape() != &o.shape()[..o.shape().len().min(3)] {
-        return Err(Error::Shape(format!(
-            "the logarithms of O {:?} have its first three extents, not {:?}",
-            o.shape(),
-            lse.shape()
-        )));
+    Plan::new(&stream.device(), q, k, v, o)?.run_with_lse(stream, q, k, v, o, lse, options)
+}
+
+/// Sequences of different lengths that follow each other in packed tensors: sequence `i` has the rows from the `i`-th offset up to the next one.
+///
+/// Both lists of offsets have one element more than there are sequences, begin with 0 and never decrease. They stay on the device, so a launch
+/// cannot refuse wrong ones: offsets beyond the tensors count as their end, and queries in no sequence keep their output.
+#[derive(Clone, Copy)]
+pub struct Sequences<'a> {
+    queries: &'a Tensor<i32>,
+    keys: &'a Tensor<i32>,
+}
+
+impl<'a> Sequences<'a> {
+    /// Sequences with these offsets of queries and of keys: the same tensor twice for self-attention.
+    pub fn from_offsets(queries: &'a impl AsTensor<i32>, keys: &'a impl AsTensor<i32>) -> Sequences<'a> {
+        Sequences {
+            queries: queries.tensor(),
+            keys: keys.tensor(),
+        }
     }
-    launch(stream, q.tensor(), k.tensor(), v.tensor(), o, lse, options)
+
+    fn count(&self) -> Result<usize> {
+        match (self.queries.shape(), self.keys.shape()) {
+            (&[queries], &[keys]) if queries == keys && queries >= 1 => Ok(queries - 1),
+            (queries, keys) => Err(Error::Shape(format!(
+                "the offsets of queries and keys are two lists of one element more than there are sequences; they have the shapes {queries:?} \
+                 and {keys:?}"
+            ))),
+        }
+    }
 }
 
-fn shapes<T: Element>(q: &Tensor<T>, k: &Tensor<T>, v: &Tensor<T>, o: &Tensor<T>) -> Error {
-    Error::Shape(format!(
-        "attention takes Q [batch, heads, queries, head], K [batch, heads of K, keys, head], V [batch, heads of K, keys, head of V] and O \
-         [batch, heads, queries, head of V]; Q has {:?}, K {:?}, V {:?} and O {:?}",
-        q.shape(),
-        k.shape(),
-        v.shape(),
-        o.shape()
-    ))
-}
-
-fn launch<T: Element>(
+/// Attention of each of the packed sequences. With [`Options::causal`], the last query of a sequence sees all of its keys. A sequence without
+/// queries or without keys is allowed.
+///
+/// ```
+/// use tirx_kernels::attention::{self, Options, Sequences};
+/// # use tirx_rt::{Device, Tensor, f16};
+/// # fn main() -> tirx_kernels::Result<()> {
+/// # let stream = Device::simulator().default_stream();
+/// let ones = |shape: [usize; 3]| Tensor::from_slice(&stream, &vec![f16::ONE; shape.iter().product()], shape);
+/// let (q, k, v) = (ones([30, 4, 64])?, ones([30, 2, 64])?, ones([30, 2, 64])?);
+/// let mut o = Tensor::zeros(&stream, [30, 4, 64])?;
+/// let offsets = Tensor::from_slice(&stream, &[0, 10, 10, 30], [4])?; // 10, 0 and 20 tokens
+/// let sequences = Sequences::from_offsets(&offsets, &offsets);
+/// attention::forward_packed(&stream, &q, &k, &v, &mut o, None, sequences, Options::causal())?;
+/// assert_eq!(o.to_vec()?[0], f16::ONE);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// As for [`forward`].
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the tensors of attention and its options"
+)]
+pub fn forward_packed<T: Element>(
     stream: &Stream,
-    q: &Tensor<T>,
-    k: &Tensor<T>,
-    v: &Tensor<T>,
-    o: &mut Tensor<T>,
-    lse: &mut Tensor<f32>,
+    q: &impl AsTensor<T>,
+    k: &impl AsTensor<T>,
+    v: &impl AsTensor<T>,
+    o: &mut impl AsTensorMut<T>,
+    lse: Option<&mut Tensor<f32>>,
+    sequences: Sequences<'_>,
     options: Options,
 ) -> Result<()> {
-    let (&[batch, heads, queries, head], &[batch_of_k, heads_of_k, keys, head_of_k]) = (q.shape(), k.shape())
-    else {
-        return Err(shapes(q, k, v, o));
-    };
-    let &[_, _, _, head_of_v] = v.shape() else {
-        return Err(shapes(q, k, v, o));
-    };
-    let fits = batch == batch_of_k
-        && head == head_of_k
-        && v.shape() == [batch, heads_of_k, keys, head_of_v]
-        && o.shape() == [batch, heads, queries, head_of_v];
-    if !fits {
-        return Err(shapes(q, k, v, o));
+    let plan = Plan::packed_candidates(&stream.device(), q, k, v, o, sequences)?[0];
+    plan.run_packed(stream, q, k, v, o, lse, sequences, options)
+}
+
+/// The kernel that is chosen for tensors of given extents.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    extents: Extents,
+    choice: Choice,
+}
+
+/// The kernel and the rows and columns of its tile of queries, such as `warpgroups 128x128`.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.choice.fmt(f)
     }
-    if o.is_empty() {
-        return Ok(());
+}
+
+impl Plan {
+    /// The plan for tensors like these on a device.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the shapes do not fit each other or are not supported; [`Error::Runtime`] if the driver does not tell the
+    /// device's properties.
+    pub fn new<T: Element>(
+        device: &Device,
+        q: &impl AsTensor<T>,
+        k: &impl AsTensor<T>,
+        v: &impl AsTensor<T>,
+        o: &impl AsTensor<T>,
+    ) -> Result<Plan> {
+        Ok(Plan::candidates(device, q, k, v, o)?[0])
     }
-    if heads_of_k == 0 || heads % heads_of_k != 0 || keys == 0 {
-        return Err(Error::Shape(format!(
-            "{heads} heads of Q share the heads of K evenly, and there is at least one key; K has {heads_of_k} heads and {keys} keys"
-        )));
+
+    /// A plan for each kernel that takes such tensors, at least one. The first is that of [`Plan::new`].
+    ///
+    /// # Errors
+    /// As for [`Plan::new`].
+    pub fn candidates<T: Element>(
+        device: &Device,
+        q: &impl AsTensor<T>,
+        k: &impl AsTensor<T>,
+        v: &impl AsTensor<T>,
+        o: &impl AsTensor<T>,
+    ) -> Result<Vec<Plan>> {
+        Plan::of_extents(
+            device,
+            Extents::from_tensors(q.tensor(), k.tensor(), v.tensor(), o.tensor())?,
+        )
     }
-    let wide = match (head, head_of_v) {
-        (head, of_v) if head == of_v && head % 8 == 0 && (1..=256).contains(&head) => false,
-        (1..=192, 1..=128) if head % 8 == 0 && head_of_v % 8 == 0 => true,
-        _ => {
+
+    /// As [`Plan::candidates`], for the tensors of [`forward_packed`].
+    ///
+    /// # Errors
+    /// As for [`Plan::new`].
+    pub fn packed_candidates<T: Element>(
+        device: &Device,
+        q: &impl AsTensor<T>,
+        k: &impl AsTensor<T>,
+        v: &impl AsTensor<T>,
+        o: &impl AsTensor<T>,
+        sequences: Sequences<'_>,
+    ) -> Result<Vec<Plan>> {
+        let extents =
+            Extents::from_packed(q.tensor(), k.tensor(), v.tensor(), o.tensor(), sequences.count()?)?;
+        Plan::of_extents(device, extents)
+    }
+
+    fn of_extents(device: &Device, extents: Extents) -> Result<Vec<Plan>> {
+        let choices = choice::candidates(&Machine::of_device(device)?, &extents)?;
+        Ok(choices
+            .into_iter()
+            .map(|choice| Plan { extents, choice })
+            .collect())
+    }
+
+    /// [`forward`] by this plan's kernel.
+    ///
+    /// # Errors
+    /// As for [`forward`], and [`Error::Shape`] if the tensors have other extents than those of the plan.
+    pub fn run<T: Element>(
+        &self,
+        stream: &Stream,
+        q: &impl AsTensor<T>,
+        k: &impl AsTensor<T>,
+        v: &impl AsTensor<T>,
+        o: &mut impl AsTensorMut<T>,
+        options: Options,
+    ) -> Result<()> {
+        let (q, k, v, o) = (q.tensor(), k.tensor(), v.tensor(), o.tensor_mut());
+        self.refuse_others(Extents::from_tensors(q, k, v, o)?)?;
+        self.launch(stream, q, k, v, o, None, None, options)
+    }
+
+    /// [`forward_with_lse`] by this plan's kernel.
+    ///
+    /// # Errors
+    /// As for [`Plan::run`].
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the tensors of attention and its options"
+    )]
+    pub fn run_with_lse<T: Element>(
+        &self,
+        stream: &Stream,
+        q: &impl AsTensor<T>,
+        k: &impl AsTensor<T>,
+        v: &impl AsTensor<T>,
+        o: &mut impl AsTensorMut<T>,
+        lse: &mut impl AsTensorMut<f32>,
+        options: Options,
+    ) -> Result<()> {
+        let (q, k, v, o, lse) = (
+            q.tensor(),
+            k.tensor(),
+            v.tensor(),
+            o.tensor_mut(),
+            lse.tensor_mut(),
+        );
+        self.refuse_others(Extents::from_tensors(q, k, v, o)?)?;
+        self.launch(stream, q, k, v, o, Some(lse), None, options)
+    }
+
+    /// [`forward_packed`] by this plan's kernel.
+    ///
+    /// # Errors
+    /// As for [`Plan::run`].
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the tensors of attention and its options"
+    )]
+    pub fn run_packed<T: Element>(
+        &self,
+        stream: &Stream,
+        q: &impl AsTensor<T>,
+        k: &impl AsTensor<T>,
+        v: &impl AsTensor<T>,
+        o: &mut impl AsTensorMut<T>,
+        lse: Option<&mut Tensor<f32>>,
+        sequences: Sequences<'_>,
+        options: Options,
+    ) -> Result<()> {
+        let (q, k, v, o) = (q.tensor(), k.tensor(), v.tensor(), o.tensor_mut());
+        self.refuse_others(Extents::from_packed(q, k, v, o, sequences.count()?)?)?;
+        let order = [1, 0, 2];
+        let (q, k, v) = (q.permute(&order)?, k.permute(&order)?, v.permute(&order)?);
+        let mut o = o.permute_mut(&order)?;
+        let mut lse = lse.map(|lse| lse.unsqueeze_mut(0)).transpose()?;
+        self.launch(
+            stream,
+            &*q.unsqueeze(0)?,
+            &*k.unsqueeze(0)?,
+            &*v.unsqueeze(0)?,
+            &mut *o.unsqueeze_mut(0)?,
+            lse.as_deref_mut(),
+            Some(sequences),
+            options,
+        )
+    }
+
+    fn refuse_others(&self, found: Extents) -> Result<()> {
+        match found == self.extents {
+            true => Ok(()),
+            false => Err(Error::Shape(format!(
+                "the plan is for {:?}, the tensors have {found:?}",
+                self.extents
+            ))),
+        }
+    }
+
+    /// The launch for tensors `[batch, heads, rows, head]`.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the tensors of attention and its options"
+    )]
+    fn launch<T: Element>(
+        &self,
+        stream: &Stream,
+        q: &Tensor<T>,
+        k: &Tensor<T>,
+        v: &Tensor<T>,
+        o: &mut Tensor<T>,
+        lse: Option<&mut Tensor<f32>>,
+        sequences: Option<Sequences<'_>>,
+        options: Options,
+    ) -> Result<()> {
+        if let Some(lse) = &lse
+            && (lse.shape() != &o.shape()[..3] || !lse.is_contiguous())
+        {
             return Err(Error::Shape(format!(
-                "heads have a multiple of 8 elements: up to 256 if those of Q and V are equal, else up to 192 in Q and 128 in V; they have \
-                 {head} and {head_of_v}"
+                "the logarithms of O {:?} have its first three extents and are contiguous; theirs are {:?}, with the strides {:?}",
+                o.shape(),
+                lse.shape(),
+                lse.strides()
             )));
         }
-    };
-    let aligned = |t: &Tensor<T>| {
-        let (row, others) = t.strides().split_last().unwrap_or((&1, &[]));
-        *row == 1 && others.iter().all(|s| s % 8 == 0) && t.address().is_multiple_of(16)
-    };
-    if let Some(i) = [q, k, v, &*o].iter().position(|t| !aligned(t)) {
-        return Err(Error::Shape(format!(
-            "{} has rows that are not contiguous, strides that are not multiples of 8 elements, or an address that is not a multiple of 16",
-            ["Q", "K", "V", "O"][i]
-        )));
-    }
-    let number = |extent: usize| {
-        i32::try_from(extent)
-            .map_err(|_| Error::Shape(format!("an extent of {extent} is above {}", i32::MAX)))
-    };
-    // A window of 0 stands for none.
-    let window = match options.window {
-        Some(0) => return Err(Error::Shape("a window has at least one key".into())),
-        Some(keys) => number(keys.min(i32::MAX as usize))?,
-        None => 0,
-    };
-    let scale = options.scale.unwrap_or_else(|| 1.0 / (head as f32).sqrt());
-    let capped = options.cap.is_some();
-    let (causal, cap) = (i32::from(options.causal), options.cap.unwrap_or(1.0));
-    let machine = Machine::of_device(&stream.device())?;
-    let tiles = batch * heads * queries.div_ceil(128);
-    let blocks = number(tiles.min(machine.multiprocessors as usize))?;
-    number(tiles)?;
-    // As many heads at a time as have their keys and values in half of the L2 cache of an H100.
-    let of_a_head = keys * (head + head_of_v) * size_of::<T>();
-    let near = number(
-        (25_000_000 / of_a_head)
-            .max(1)
-            .saturating_mul(heads / heads_of_k)
-            .min(batch * heads),
-    )?;
-    if wide {
-        let constexpr = kernels::attention_forward_wide::Constexpr { CAP: capped };
-        kernels::attention_forward_wide::<T>(
-            stream, constexpr, q, k, v, o, lse, scale, causal, window, cap, near, blocks,
-        )?;
-    } else {
-        let columns = [64, 128, 256]
-            .into_iter()
-            .find(|&columns| head <= columns as usize)
-            .unwrap_or(256);
-        let constexpr = kernels::attention_forward::Constexpr {
-            DQ: columns,
-            CAP: capped,
+        refuse_unaligned(&[("Q", q), ("K", k), ("V", v), ("O", &*o)])?;
+        let values = options.values(self.extents.head)?;
+        if o.is_empty() || self.extents.sequences == Some(0) {
+            return Ok(());
+        }
+        // Kernels take empty tensors for "no logarithms" and "no sequences": parts of O and Q without elements.
+        let none = q.slice(0, 0..0)?;
+        let none = none.reshape([0])?;
+        let none = none.as_bits::<i32>()?;
+        let (mut no_lse, mut o) = o.split_at_mut(0, 0)?;
+        let mut no_lse = no_lse.reshape_mut([0, 0, 0])?;
+        let mut no_lse = no_lse.as_bits_mut::<f32>()?;
+        let tensors = Tensors {
+            q,
+            k,
+            v,
+            o: &mut o,
+            lse: lse.unwrap_or(&mut no_lse),
+            starts_of_q: sequences.map_or(&none, |sequences| sequences.queries),
+            starts_of_k: sequences.map_or(&none, |sequences| sequences.keys),
         };
-        kernels::attention_forward::<T>(
-            stream, constexpr, q, k, v, o, lse, scale, causal, window, cap, near, blocks,
-        )?;
+        self.choice.launch(stream, tensors, values)
     }
-    Ok(())
 }

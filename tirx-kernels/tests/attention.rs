@@ -4,7 +4,7 @@
 #![cfg(feature = "attention")]
 
 use proptest::prelude::*;
-use tirx_kernels::attention::{self, Options};
+use tirx_kernels::attention::{self, Options, Plan, Sequences};
 use tirx_rt::{Device, Stream, Tensor, bf16};
 
 fn stream() -> Stream {
@@ -121,49 +121,138 @@ fn check(case: Case) {
     let mut o =
         Tensor::<bf16>::full(&stream, bf16::from_f32(9.0), [batch, queries, heads, head_of_v]).unwrap();
     let mut lse = Tensor::<f32>::zeros(&stream, [batch, heads, queries]).unwrap();
-    let mut view = o.permute_mut(&[0, 2, 1, 3]).unwrap();
-    attention::forward_with_lse(
-        &stream,
-        &on_device.0,
-        &on_device.1,
-        &on_device.2,
-        &mut view,
-        &mut lse,
-        options,
-    )
-    .unwrap_or_else(|e| panic!("{e}"));
+    let (q_, k_, v_) = &on_device;
+    let device = stream.device();
     let mut plain = Tensor::<bf16>::zeros(&stream, [batch, heads, queries, head_of_v]).unwrap();
-    attention::forward(
-        &stream,
-        &on_device.0,
-        &on_device.1,
-        &on_device.2,
-        &mut plain,
-        options,
-    )
-    .unwrap_or_else(|e| panic!("{e}"));
     let (values, logarithms) = expected(&case, &q, &k, &v);
-    let (o, plain, lse) = (
-        o.to_vec().unwrap(),
-        plain.to_vec().unwrap(),
-        lse.to_vec().unwrap(),
-    );
-    for (index, exact) in values.iter().enumerate() {
-        let (row, d) = (index / head_of_v, index % head_of_v);
-        let (b, h, i) = (row / (heads * queries), row / queries % heads, row % queries);
-        let found = o[((b * queries + i) * heads + h) * head_of_v + d];
-        assert_eq!(found, plain[index]);
+    for plan in Plan::candidates(&device, q_, k_, v_, &plain).unwrap() {
+        let mut view = o.permute_mut(&[0, 2, 1, 3]).unwrap();
+        plan.run_with_lse(&stream, q_, k_, v_, &mut view, &mut lse, options)
+            .unwrap_or_else(|e| panic!("{plan}: {e}"));
+        plan.run(&stream, q_, k_, v_, &mut plain, options)
+            .unwrap_or_else(|e| panic!("{plan}: {e}"));
+        let (o, plain) = (o.to_vec().unwrap(), plain.to_vec().unwrap());
+        let turned: Vec<bf16> = (0..plain.len())
+            .map(|index| {
+                let (row, d) = (index / head_of_v, index % head_of_v);
+                let (b, h, i) = (row / (heads * queries), row / queries % heads, row % queries);
+                o[((b * queries + i) * heads + h) * head_of_v + d]
+            })
+            .collect();
+        assert_eq!(turned, plain, "{plan}: two launches");
+        compare(
+            &plan,
+            &plain,
+            &lse.to_vec().unwrap(),
+            &values,
+            &logarithms,
+            head_of_v,
+        );
+    }
+}
+
+fn compare(plan: &Plan, output: &[bf16], lse: &[f32], values: &[f64], logarithms: &[f64], head_of_v: usize) {
+    assert_eq!((output.len(), lse.len()), (values.len(), logarithms.len()));
+    for (index, (found, exact)) in output.iter().zip(values).enumerate() {
         let found = found.to_f64();
         assert!(
             (found - exact).abs() <= 0.02,
-            "batch {b}, head {h}, query {i}, element {d}: {found}, not {exact}"
+            "{plan}: row {}, element {}: {found}, not {exact}",
+            index / head_of_v,
+            index % head_of_v
         );
     }
-    for (found, exact) in lse.iter().zip(&logarithms) {
+    for (index, (found, exact)) in lse.iter().zip(logarithms).enumerate() {
         let found = f64::from(*found);
         assert!(
             found == *exact || (found - exact).abs() < 1e-3,
-            "a logarithm of {found}, not {exact}"
+            "{plan}: row {index} has a logarithm of {found}, not {exact}"
+        );
+    }
+}
+
+/// Attention of sequences with these numbers of queries and keys; the packed tensors have `unused` rows behind them.
+fn check_packed(case: Case, lengths: &[(usize, usize)], unused: usize) {
+    let Case {
+        heads_of_k,
+        group,
+        head,
+        head_of_v,
+        options,
+        ..
+    } = case;
+    let heads = heads_of_k * group;
+    let stream = stream();
+    let offsets = |length: fn(&(usize, usize)) -> usize| {
+        let mut offsets = vec![0];
+        offsets.extend(lengths.iter().scan(0, |end, lengths| {
+            *end += length(lengths);
+            Some(*end)
+        }));
+        offsets
+    };
+    let (of_q, of_k) = (offsets(|l| l.0), offsets(|l| l.1));
+    let (queries, keys) = (of_q[lengths.len()] + unused, of_k[lengths.len()] + unused);
+    let (q, k, v) = (
+        numbers(queries * heads * head, 1),
+        numbers(keys * heads_of_k * head, 2),
+        numbers(keys * heads_of_k * head_of_v, 3),
+    );
+    let tensor = |values: &[bf16], shape: [usize; 3]| Tensor::from_slice(&stream, values, shape).unwrap();
+    let on_device = (
+        tensor(&q, [queries, heads, head]),
+        tensor(&k, [keys, heads_of_k, head]),
+        tensor(&v, [keys, heads_of_k, head_of_v]),
+    );
+    let of_device = |offsets: &[usize]| {
+        let offsets: Vec<i32> = offsets.iter().map(|&offset| offset as i32).collect();
+        Tensor::from_slice(&stream, &offsets, [offsets.len()]).unwrap()
+    };
+    let (starts_of_q, starts_of_k) = (of_device(&of_q), of_device(&of_k));
+    let sequences = Sequences::from_offsets(&starts_of_q, &starts_of_k);
+    let (q_, k_, v_) = &on_device;
+    let nine = bf16::from_f32(9.0);
+    let shape = [queries, heads, head_of_v];
+    let model = Tensor::full(&stream, nine, shape).unwrap();
+    for plan in Plan::packed_candidates(&stream.device(), q_, k_, v_, &model, sequences).unwrap() {
+        let mut o = Tensor::full(&stream, nine, shape).unwrap();
+        let mut lse = Tensor::full(&stream, 9.0f32, [heads, queries]).unwrap();
+        plan.run_packed(&stream, q_, k_, v_, &mut o, Some(&mut lse), sequences, options)
+            .unwrap_or_else(|e| panic!("{plan}: {e}"));
+        let (o, lse) = (o.to_vec().unwrap(), lse.to_vec().unwrap());
+        for (i, &(queries_here, keys_here)) in lengths.iter().enumerate() {
+            // The rows of a sequence as `[heads, rows, head]`.
+            let part = |all: &[bf16], heads: usize, head: usize, begin: usize, rows: usize| -> Vec<bf16> {
+                (0..heads * rows * head)
+                    .map(|x| {
+                        let (h, row, d) = (x / (rows * head), x / head % rows, x % head);
+                        all[((begin + row) * heads + h) * head + d]
+                    })
+                    .collect()
+            };
+            let one = Case {
+                batch: 1,
+                queries: queries_here,
+                keys: keys_here,
+                ..case
+            };
+            let (values, logarithms) = expected(
+                &one,
+                &part(&q, heads, head, of_q[i], queries_here),
+                &part(&k, heads_of_k, head, of_k[i], keys_here),
+                &part(&v, heads_of_k, head_of_v, of_k[i], keys_here),
+            );
+            let found = part(&o, heads, head_of_v, of_q[i], queries_here);
+            let lse: Vec<f32> = (0..heads)
+                .flat_map(|h| lse[h * queries + of_q[i]..][..queries_here].to_vec())
+                .collect();
+            compare(&plan, &found, &lse, &values, &logarithms, head_of_v);
+        }
+        assert!(
+            o[of_q[lengths.len()] * heads * head_of_v..]
+                .iter()
+                .all(|&x| x == nine),
+            "{plan}: a row of no sequence was written"
         );
     }
 }
@@ -181,6 +270,142 @@ proptest! {
         (options.causal, options.window, options.cap) = (causal, window, cap);
         let head = head * 8;
         check(Case { batch, heads_of_k, group, queries, keys, head, head_of_v: head, options });
+    }
+}
+
+fn small() -> Case {
+    Case {
+        batch: 1,
+        heads_of_k: 2,
+        group: 2,
+        queries: 5,
+        keys: 9,
+        head: 64,
+        head_of_v: 64,
+        options: Options::default(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn packed_sequences_are_right(
+        lengths in proptest::collection::vec((prop_oneof![Just(0), 1..150usize], prop_oneof![Just(0), 1..150usize]), 1..6),
+        heads_of_k in 1..3usize, group in 1..3usize, head in 1..9usize, unused in 0..3usize,
+        causal in any::<bool>(), window in prop_oneof![Just(None), (1..100usize).prop_map(Some)],
+        cap in prop_oneof![Just(None), Just(Some(3.0f32))],
+    ) {
+        let mut options = Options::default();
+        (options.causal, options.window, options.cap) = (causal, window, cap);
+        let head = head * 8;
+        check_packed(Case { heads_of_k, group, head, head_of_v: head, options, ..small() }, &lengths, unused);
+    }
+}
+
+#[test]
+fn packed_sequences_of_wide_heads_are_right() {
+    let lengths = [(3, 70), (0, 5), (140, 130), (7, 0), (1, 1)];
+    for (head, head_of_v) in [(128, 128), (256, 256), (192, 128)] {
+        let case = Case {
+            heads_of_k: 1,
+            head,
+            head_of_v,
+            options: Options::causal(),
+            ..small()
+        };
+        check_packed(case, &lengths, 1);
+    }
+}
+
+#[test]
+fn empty_tensors_give_zeros_or_nothing() {
+    check(Case { keys: 0, ..small() });
+    check(Case {
+        queries: 0,
+        ..small()
+    });
+    check(Case { batch: 0, ..small() });
+    check_packed(small(), &[], 3);
+}
+
+#[test]
+fn wrong_options_and_offsets_are_refused() {
+    let stream = stream();
+    let zeros = |shape: &[usize]| Tensor::<bf16>::zeros(&stream, shape).unwrap();
+    let (q, k) = (zeros(&[1, 2, 4, 16]), zeros(&[1, 2, 8, 16]));
+    let refusal = |options| {
+        attention::forward(&stream, &q, &k, &k, &mut zeros(&[1, 2, 4, 16]), options)
+            .unwrap_err()
+            .to_string()
+    };
+    let message = refusal(Options::default().window(0));
+    assert!(message.starts_with("a window has at least one key"), "{message}");
+    for scale in [0.0, -1.0, f32::NAN, f32::INFINITY] {
+        let message = refusal(Options::default().scale(scale));
+        assert!(
+            message.starts_with("the factor of scores is a number"),
+            "{message}"
+        );
+        let message = refusal(Options::default().cap(scale));
+        assert!(
+            message.starts_with("the bound of scores is a number"),
+            "{message}"
+        );
+    }
+    let (q, k) = (zeros(&[4, 2, 16]), zeros(&[8, 2, 16]));
+    let offsets = |count| Tensor::<i32>::zeros(&stream, [count]).unwrap();
+    let refusal = |of_q, of_k, lse: [usize; 2]| {
+        let (of_q, of_k) = (offsets(of_q), offsets(of_k));
+        let mut lse = Tensor::zeros(&stream, lse).unwrap();
+        let sequences = Sequences::from_offsets(&of_q, &of_k);
+        let options = Options::default();
+        attention::forward_packed(
+            &stream,
+            &q,
+            &k,
+            &k,
+            &mut zeros(&[4, 2, 16]),
+            Some(&mut lse),
+            sequences,
+            options,
+        )
+        .map_err(|e| e.to_string())
+    };
+    assert_eq!(refusal(3, 3, [2, 4]), Ok(()));
+    let message = refusal(3, 4, [2, 4]).unwrap_err();
+    assert!(
+        message.starts_with("the offsets of queries and keys"),
+        "{message}"
+    );
+    let message = refusal(0, 0, [2, 4]).unwrap_err();
+    assert!(
+        message.starts_with("the offsets of queries and keys"),
+        "{message}"
+    );
+    let message = refusal(3, 3, [4, 2]).unwrap_err();
+    assert!(message.starts_with("the logarithms of O"), "{message}");
+}
+
+/// Offsets that are beyond the tensors, or decrease, never reach memory outside of them.
+#[test]
+fn wrong_offsets_stay_in_the_tensors() {
+    let stream = stream();
+    let zeros = |shape: [usize; 3]| Tensor::<bf16>::zeros(&stream, shape).unwrap();
+    let (q, k) = (zeros([70, 2, 64]), zeros([80, 2, 64]));
+    for offsets in [
+        [0, 1000, 2000, 3000],
+        [-5, 90, 20, 70],
+        [60, 10, 0, -9],
+        [i32::MIN, 3, i32::MAX, 4],
+    ] {
+        let offsets = Tensor::from_slice(&stream, &offsets, [4]).unwrap();
+        let sequences = Sequences::from_offsets(&offsets, &offsets);
+        let mut o = zeros([70, 2, 64]);
+        for plan in Plan::packed_candidates(&stream.device(), &q, &k, &k, &o, sequences).unwrap() {
+            plan.run_packed(&stream, &q, &k, &k, &mut o, None, sequences, Options::causal())
+                .unwrap_or_else(|e| panic!("{plan}: {e}"));
+        }
     }
 }
 
