@@ -15,8 +15,8 @@
 //!
 //! | kernel | GPUs |
 //! |---|---|
-//! | `warpgroups`: warpgroup MMA with tensor copies | Hopper |
-//! | `warps`: `mma.sync` with `cp.async` | all from `sm_80` on |
+//! | forward, `warpgroups`: warpgroup MMA with tensor copies | Hopper |
+//! | forward, `warps`: `mma.sync` with `cp.async` | all from `sm_80` on |
 
 mod choice;
 mod options;
@@ -39,6 +39,9 @@ mod sealed {
     pub trait Kernels:
         kernels::attention_forward::Element
         + kernels::attention_forward_wide::Element
+        + kernels::attention_forward_three::Element
+        + kernels::attention_forward_176::Element
+        + kernels::attention_forward_80::Element
         + kernels::attention_forward_warps::Element
     {
     }
@@ -101,7 +104,8 @@ pub fn forward_with_lse<T: Element>(
 /// Sequences of different lengths that follow each other in packed tensors: sequence `i` has the rows from the `i`-th offset up to the next one.
 ///
 /// Both lists of offsets have one element more than there are sequences, begin with 0 and never decrease. They stay on the device, so a launch
-/// cannot refuse wrong ones: offsets beyond the tensors count as their end, and queries in no sequence keep their output.
+/// cannot refuse wrong ones: offsets beyond the tensors count as their end, and queries in no sequence keep their output. On Hopper, values
+/// that are not finite may reach the sequence before theirs.
 #[derive(Clone, Copy)]
 pub struct Sequences<'a> {
     queries: &'a Tensor<i32>,
@@ -174,7 +178,7 @@ pub struct Plan {
     choice: Choice,
 }
 
-/// The kernel and the rows and columns of its tile of queries, such as `warpgroups 128x128`.
+/// The kernel and its tile, such as `warpgroups 128x176x64` with 128 queries, 176 keys and 64 columns, or `warps 128x64`.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.choice.fmt(f)

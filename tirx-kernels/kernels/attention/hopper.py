@@ -1,9 +1,9 @@
 """Attention for Hopper: O = softmax(scale Q K^T) V in 16 bits, without a matrix of scores in memory.
 
-A block takes 128 queries of one head after the other and goes through their keys in tiles; blocks of one head read the same tiles
-at nearly the same time. One warp copies tiles, also those of the next queries; two warpgroups compute 64 queries each. The product of
-the next scores runs on the tensor cores while a warpgroup computes the exponentials of the present ones, and the warpgroups take
-turns on the tensor cores.
+A block takes 64 queries for each of its warpgroups, of one head after the other, and goes through their keys in tiles; blocks of one
+head read the same tiles at nearly the same time. One warp copies tiles, also those of the next queries. The product of the next scores
+runs on the tensor cores while a warpgroup computes the exponentials of the present ones, and the warpgroups take turns on the tensor
+cores. If shared memory holds the next queries, too, the product of their first scores runs while the output is stored.
 Tiles have DQ columns of Q and K, and DV of V: a smaller head is filled with zeros by the copy engine.
 """
 
@@ -16,6 +16,7 @@ from tvm.script.tirx import tile as Tx
 from tvm.tirx.layout import S, TileLayout, laneid, wid_in_wg
 
 LOG2_E = 1.4426950408889634
+SHARED = 227 * 1024
 
 
 def accumulator(columns):
@@ -24,13 +25,14 @@ def accumulator(columns):
 
 
 @T.jit
-def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, scale: T.float32, causal: T.int32,
-            window: T.int32, cap: T.float32, near: T.int32, blocks: T.int32, *, dtype: T.constexpr, DQ: T.constexpr,
-            DV: T.constexpr = 0, CAP: T.constexpr = False):
+def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, offsets_of_q: T.handle, offsets_of_k: T.handle,
+            scale: T.float32, causal: T.int32, window: T.int32, cap: T.float32, near: T.int32, blocks: T.int32, *, dtype: T.constexpr,
+            DQ: T.constexpr, DV: T.constexpr = 0, WARPGROUPS: T.constexpr = 2, BN: T.constexpr = 0):
     """Q is `[batch, heads, queries, head]`, K and V have `heads / group` heads. With `causal` the last query sees all keys,
-    and each query before one key less. `window` above 0 limits each query to its last `window` keys. With CAP, scores are
-    `cap * tanh(scores / cap)`. `lse` is the logarithm of the sum of exponentials, unless it is empty. `near` heads are in
-    work at a time, so that their keys stay in the L2 cache. DV is DQ if it is not given."""
+    and each query before one key less. `window` above 0 limits each query to its last `window` keys. With `cap` above 0, scores are
+    `cap * tanh(scores / cap)`. `lse` is the logarithm of the sum of exponentials, unless it is empty. If the offsets are not
+    empty, the batch is 1, and sequence i has the queries from `offsets_of_q[i]` to `offsets_of_q[i + 1]`, and its keys likewise.
+    `near` heads are in work at a time, so that their keys stay in the L2 cache. DV is DQ if it is not given; BN is the keys of a tile."""
     BATCH, HEADS, HEADS_OF_K, QUERIES, KEYS, HEAD, HEAD_OF_V = (T.int32() for _ in range(7))
     q_batch, q_head, q_row, k_batch, k_head, k_row = (T.int64() for _ in range(6))
     v_batch, v_head, v_row, o_batch, o_head, o_row = (T.int64() for _ in range(6))
@@ -38,46 +40,60 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, s
     K = T.match_buffer(k, (BATCH, HEADS_OF_K, KEYS, HEAD), dtype, strides=(k_batch, k_head, k_row, 1))
     V = T.match_buffer(v, (BATCH, HEADS_OF_K, KEYS, HEAD_OF_V), dtype, strides=(v_batch, v_head, v_row, 1))
     O = T.match_buffer(o, (BATCH, HEADS, QUERIES, HEAD_OF_V), dtype, strides=(o_batch, o_head, o_row, 1))
-    lse_batch, lse_heads, lse_queries = T.int32(), T.int32(), T.int32()
+    lse_batch, lse_heads, lse_queries, OFFSETS = (T.int32() for _ in range(4))
     LSE = T.match_buffer(lse, (lse_batch, lse_heads, lse_queries), "float32")
+    STARTS_OF_Q = T.match_buffer(offsets_of_q, (OFFSETS,), "int32")
+    STARTS_OF_K = T.match_buffer(offsets_of_k, (OFFSETS,), "int32")
     DV = T.meta_var(DV if DV > 0 else DQ)
-    BM, BN = T.meta_var(128), T.meta_var(64 if DQ > 128 else 128)
+    BM = T.meta_var(64 * WARPGROUPS)
+    BN = T.meta_var(BN if BN > 0 else 64 if DQ > 128 else 128)
     STAGES = T.meta_var(2)
+    # The copy engine stores the output from shared memory; narrow heads are faster without it.
+    STAGED = T.meta_var(DV > 64)
+    # Shared memory for the next queries, and for the output. Without it the output takes the place of its queries.
+    TILES = T.meta_var(STAGES * BN * (DQ + DV) * 2)
+    AHEAD = T.meta_var(TILES + 2 * BM * DQ * 2 + (BM * DV * 2 if STAGED else 0) <= SHARED - 1024)
+    ROUNDS = T.meta_var(2 if AHEAD else 1)
+    # Without room for the next queries, each warpgroup hands back its own as early as it can.
+    PARTS = T.meta_var(1 if AHEAD else WARPGROUPS)
     T.device_entry()
     T.attr({"tirx.launch_bounds_min_blocks_per_sm": 1})
     T.attr({"tirx.use_programtic_dependent_launch": True})
     T.ptx.griddepcontrol.launch_dependents()
     block = T.cta_id([blocks])
-    group = T.warpgroup_id([3])
+    group = T.warpgroup_id([WARPGROUPS + 1])
     warp = T.warp_id_in_wg([4])
     lane = T.lane_id([32])
     pool = T.SMEMPool()
-    Qs = pool.alloc_tcgen05_mma_AB((BM, DQ), dtype)
+    Qs = pool.alloc_tcgen05_mma_AB((ROUNDS * BM, DQ), dtype)
     Ks = pool.alloc_tcgen05_mma_AB((STAGES, BN, DQ), dtype)
     Vs = pool.alloc_tcgen05_mma_AB((STAGES, BN, DV), dtype)
-    # The copy engine stores the output from here; wide heads leave no room for it, narrow ones are faster without it.
-    STAGED = T.meta_var(64 < DV <= 128)
-    if STAGED:
-        shape = (2, DV // 64, 64, 64)
+    if STAGED and AHEAD:
+        shape = (WARPGROUPS, DV // 64, 64, 64)
         Os = pool.alloc(shape, dtype, layout=mma_shared_layout(dtype, SwizzleMode.SWIZZLE_128B_ATOM, shape), align=1024)
-    queries = Pipeline(pool, 1, full="tma", empty="mbar", init_empty=2, empty_phase_offset=1)
-    keys = Pipeline(pool, STAGES, full="tma", empty="mbar", init_empty=2, empty_phase_offset=1)
-    values = Pipeline(pool, STAGES, full="tma", empty="mbar", init_empty=2, empty_phase_offset=1)
+    queries = Pipeline(pool, ROUNDS * PARTS, full="tma", empty="mbar", init_empty=WARPGROUPS // PARTS, empty_phase_offset=1)
+    keys = Pipeline(pool, STAGES, full="tma", empty="mbar", init_empty=WARPGROUPS, empty_phase_offset=1)
+    values = Pipeline(pool, STAGES, full="tma", empty="mbar", init_empty=WARPGROUPS, empty_phase_offset=1)
     pool.commit()
     T.ptx.fence.mbarrier_init()
     T.cuda.cta_sync()
     T.ptx.griddepcontrol.wait()
-    down: T.let = T.truncdiv(QUERIES + (BM - 1), BM)
+    packed: T.let = OFFSETS > 1
+    down: T.let = T.if_then_else(packed, T.truncdiv(QUERIES, BM) + OFFSETS - 1, T.truncdiv(QUERIES + (BM - 1), BM))
     total: T.let = BATCH * HEADS * down
-    behind: T.let = KEYS - QUERIES
     ring = PipelineState(STAGES, 0)
-    round = PipelineState(1, 0)
+    round = PipelineState(ROUNDS, 0)
     work: T.int32 = block
     m: T.int32 = 0
     batch: T.int32 = 0
     head: T.int32 = 0
     first: T.int32 = 0
     tiles: T.int32 = 0
+    # Rows of this turn's sequence, and how many of them there are.
+    first_query: T.int32 = 0
+    queries_here: T.int32 = QUERIES
+    first_key: T.int32 = 0
+    keys_here: T.int32 = KEYS
 
     @T.inline
     def locate():
@@ -89,37 +105,76 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, s
         head_of_all: T.let = bundle * near + T.truncmod(within, heads_here)
         level: T.let = T.truncdiv(within, heads_here)
         upwards: T.let = T.truncmod(T.truncdiv(BATCH * HEADS - 1, near) - bundle, 2) == 1
-        m = T.if_then_else(upwards, level, down - 1 - level) * BM
+        turn: T.let = T.if_then_else(upwards, level, down - 1 - level)
+        m = turn * BM
         batch = T.truncdiv(head_of_all, HEADS)
         head = T.truncmod(head_of_all, HEADS)
+        if packed:
+            # Sequence i has the tiles from `offsets_of_q[i] / BM + i` on: never fewer than it needs, without a sum over the sequences before.
+            low: T.int32 = 0
+            high: T.int32 = OFFSETS - 1
+            while low + 1 < high:
+                middle: T.let = T.truncdiv(low + high, 2)
+                if T.truncdiv(STARTS_OF_Q[middle], BM) + middle <= turn:
+                    low = middle
+                else:
+                    high = middle
+            m = (turn - low - T.truncdiv(STARTS_OF_Q[low], BM)) * BM
+            first_query = T.min(T.max(STARTS_OF_Q[low], 0), QUERIES)
+            queries_here = T.min(T.max(STARTS_OF_Q[low + 1], first_query), QUERIES) - first_query
+            first_key = T.min(T.max(STARTS_OF_K[low], 0), KEYS)
+            keys_here = T.min(T.max(STARTS_OF_K[low + 1], first_key), KEYS) - first_key
+        behind: T.let = keys_here - queries_here
         first = T.if_then_else(window > 0, T.truncdiv(T.max(m + behind + 1 - window, 0), BN), 0)
-        most: T.let = T.if_then_else(causal != 0, T.max(T.min(KEYS, m + (BM + behind)), 0), KEYS)
-        tiles = T.max(T.truncdiv(most + (BN - 1), BN) - first, 0)
+        most: T.let = T.if_then_else(causal != 0, T.max(T.min(keys_here, m + (BM + behind)), 0), keys_here)
+        # At least one tile, if only of keys that nobody sees.
+        tiles = T.max(T.truncdiv(most + (BN - 1), BN) - first, 1)
 
+    @T.inline
+    def seek():
+        """The next turn with queries, from `work` on: a sequence may leave its last tile empty."""
+        empty: T.bool = True
+        while empty and work < total:
+            locate()
+            empty = T.Or(m < 0, m >= queries_here)
+            if empty:
+                work += blocks
+
+    seek()
     if group == 0:
-        T.ptx.setmaxnreg(False, 24)
+        T.ptx.setmaxnreg(False, 24 if WARPGROUPS == 2 else 32)
         if warp == 0:
             if T.ptx.elect_sync():
                 while work < total:
-                    locate()
                     head_of_k: T.let = T.truncdiv(head, T.truncdiv(HEADS, HEADS_OF_K))
-                    queries.empty.wait(0, round.phase)
-                    queries.full.arrive(0, BM * DQ * 2)
-                    Tx.copy_async(Qs, Q[batch, head, m : m + BM, 0:DQ], mbar=queries.full.ptr_to([0]))
+                    row_of_q: T.let = first_query + m
                     for tile in range(tiles):
-                        n: T.let = (first + tile) * BN
+                        n: T.let = first_key + (first + tile) * BN
                         keys.empty.wait(ring.stage, ring.phase)
                         keys.full.arrive(ring.stage, BN * DQ * 2)
                         Tx.copy_async(Ks[ring.stage], K[batch, head_of_k, n : n + BN, 0:DQ], mbar=keys.full.ptr_to([ring.stage]))
+                        if tile == 0:
+                            # Behind the first keys, which do not wait for the warpgroups to be done with the queries before.
+                            for part in T.unroll(PARTS):
+                                slot: T.let = round.stage * PARTS + part
+                                begin: T.let = part * (BM // PARTS)
+                                to: T.let = round.stage * BM + begin
+                                queries.empty.wait(slot, round.phase)
+                                queries.full.arrive(slot, BM // PARTS * DQ * 2)
+                                Tx.copy_async(Qs[to : to + BM // PARTS, :],
+                                              Q[batch, head, row_of_q + begin : row_of_q + begin + BM // PARTS, 0:DQ],
+                                              mbar=queries.full.ptr_to([slot]))
                         values.empty.wait(ring.stage, ring.phase)
                         values.full.arrive(ring.stage, BN * DV * 2)
                         Tx.copy_async(Vs[ring.stage], V[batch, head_of_k, n : n + BN, 0:DV], mbar=values.full.ptr_to([ring.stage]))
                         ring.advance()
                     round.advance()
                     work += blocks
+                    seek()
     else:
-        T.ptx.setmaxnreg(True, 240)
+        T.ptx.setmaxnreg(True, 240 if WARPGROUPS == 2 else 160)
         row: T.let = (group - 1) * 64
+        after: T.let = T.truncmod(group, WARPGROUPS) + 1
         scores = T.alloc_local((64, BN), "float32", layout=accumulator(BN))
         probs = T.alloc_local((64, BN), dtype, layout=accumulator(BN))
         acc = T.alloc_local((64, DV), "float32", layout=accumulator(DV))
@@ -129,18 +184,20 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, s
         row_sum = T.alloc_local((2,), "float32")
         factor = T.alloc_local((2,), "float32")
         before = PipelineState(STAGES, 0)
-        to_log2: T.let = T.float32(LOG2_E) if CAP else scale * T.float32(LOG2_E)
+        to_log2: T.let = T.if_then_else(cap > T.float32(0), T.float32(LOG2_E), scale * T.float32(LOG2_E))
 
         @T.inline
         def softmax(n, masked):
             """Exponentials of the scores of keys from n on. Scores of keys that a query does not see are far below all others."""
-            if CAP:
+            if cap > T.float32(0):
+                # tanh(x) = 1 - 2 / (exp(2 x) + 1)
+                double: T.let = scale / cap * T.float32(2 * LOG2_E)
                 for i in T.unroll(BN // 2):
-                    score[i] = T.tanh(score[i] * (scale / cap)) * cap
+                    score[i] = cap - T.ptx.rcp(T.ptx.exp2(score[i] * double) + T.float32(1)) * (cap + cap)
             for h in T.unroll(2):
                 if masked:
-                    query: T.let = m + row + warp * 16 + lane // 4 + h * 8 + behind
-                    end: T.let = T.if_then_else(causal != 0, T.min(KEYS, query + 1), KEYS) - n - lane % 4 * 2
+                    query: T.let = m + row + warp * 16 + lane // 4 + h * 8 + keys_here - queries_here
+                    end: T.let = T.if_then_else(causal != 0, T.min(keys_here, query + 1), keys_here) - n - lane % 4 * 2
                     begin: T.let = T.if_then_else(window > 0, query + 1 - window, 0) - n - lane % 4 * 2
                     for j in T.unroll(BN // 8):
                         for e in T.unroll(2):
@@ -163,27 +220,42 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, s
 
         @T.inline
         def multiply_keys():
-            """The scores of the next tile, when it is this warpgroup's turn."""
-            keys.full.wait(ring.stage, ring.phase)
-            T.ptx.bar.sync(group, 256)
-            Tx.wg.gemm_async(scores, Qs[row : row + 64, :], Ks[ring.stage])
+            Tx.wg.gemm_async(scores, Qs[round.stage * BM + row : round.stage * BM + row + 64, :], Ks[ring.stage])
             T.ptx.wgmma.commit_group()
 
         @T.inline
-        def step(tile, masked):
-            multiply_keys()
-            values.full.wait(before.stage, before.phase)
+        def multiply_values():
             Tx.wg.gemm_async(acc, probs, Vs[before.stage], transB=True, accum=True)
             T.ptx.wgmma.commit_group()
-            T.ptx.bar.arrive(3 - group, 256)
-            T.ptx.wgmma.wait_group(1)
+
+        @T.inline
+        def free(pipeline, stage):
             if warp == 0 and lane == 0:
-                keys.empty.arrive(ring.stage)
+                pipeline.empty.arrive(stage)
+
+        @T.inline
+        def begin_queries():
+            """The first scores of the next queries, when it is this warpgroup's turn."""
+            queries.full.wait(round.stage * PARTS + (group - 1 if PARTS > 1 else 0), round.phase)
+            keys.full.wait(ring.stage, ring.phase)
+            T.ptx.bar.sync(group, 256)
+            multiply_keys()
+            T.ptx.bar.arrive(after, 256)
+
+        @T.inline
+        def step(tile, masked):
+            keys.full.wait(ring.stage, ring.phase)
+            T.ptx.bar.sync(group, 256)
+            multiply_keys()
+            values.full.wait(before.stage, before.phase)
+            multiply_values()
+            T.ptx.bar.arrive(after, 256)
+            T.ptx.wgmma.wait_group(1)
+            free(keys, ring.stage)
             ring.advance()
             softmax((first + tile) * BN, masked)
             T.ptx.wgmma.wait_group(0)
-            if warp == 0 and lane == 0:
-                values.empty.arrive(before.stage)
+            free(values, before.stage)
             before.advance()
             for j in T.unroll(DV // 8):
                 for h in T.unroll(2):
@@ -191,82 +263,119 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, s
                         out[j * 4 + h * 2 + e] = out[j * 4 + h * 2 + e] * factor[h]
             Tx.wg.cast(probs, scores)
 
-        if group == 2:
+        @T.inline
+        def store_by_threads(batch, head, query_of_warp, end, first_query):
+            for h in T.unroll(2):
+                query: T.let = query_of_warp + lane // 4 + h * 8
+                if query < end:
+                    for j in T.unroll(DV // 8):
+                        if j * 8 < HEAD_OF_V:
+                            for e in T.vectorized(2):
+                                O[batch, head, first_query + query, j * 8 + lane % 4 * 2 + e] = T.cast(out[j * 4 + h * 2 + e], dtype)
+
+        if group == WARPGROUPS:
             T.ptx.bar.arrive(1, 256)
+        if AHEAD:
+            if work < total:
+                begin_queries()
         while work < total:
-            locate()
             for h in T.unroll(2):
                 # Above the score of a key that a query does not see: the exponential of such a score is 0.
                 row_max[h] = T.float32(-1e37)
                 row_sum[h] = T.float32(0)
+            if not AHEAD:
+                begin_queries()
+            # Tiles that all queries of the warpgroup see as a whole need no mask.
+            lowest: T.let = m + row + keys_here - queries_here
+            all_see: T.let = T.if_then_else(causal != 0, T.max(T.min(keys_here, lowest + 1), 0), keys_here)
+            hidden: T.let = T.if_then_else(window > 0, T.max(lowest + 64 - window, 0), 0)
+            part: T.let = T.min(T.max(T.truncdiv(hidden + (BN - 1), BN) - first, 1), tiles)
+            seen: T.let = T.min(T.max(T.truncdiv(all_see, BN) - first, part), tiles)
+            T.ptx.wgmma.wait_group(0)
+            free(keys, ring.stage)
+            ring.advance()
+            softmax(first * BN, True)
             Tx.wg.zero(acc)
-            queries.full.wait(0, round.phase)
-            if tiles > 0:
-                # Tiles that all queries of the warpgroup see as a whole need no mask.
-                all_see: T.let = T.if_then_else(causal != 0, T.max(T.min(KEYS, m + row + behind + 1), 0), KEYS)
-                hidden: T.let = T.if_then_else(window > 0, T.max(m + row + 64 + behind - window, 0), 0)
-                part: T.let = T.min(T.max(T.truncdiv(hidden + (BN - 1), BN) - first, 1), tiles)
-                seen: T.let = T.min(T.max(T.truncdiv(all_see, BN) - first, part), tiles)
-                multiply_keys()
-                T.ptx.bar.arrive(3 - group, 256)
-                T.ptx.wgmma.wait_group(0)
-                if warp == 0 and lane == 0:
-                    keys.empty.arrive(ring.stage)
-                ring.advance()
-                softmax(first * BN, True)
-                Tx.wg.cast(probs, scores)
-                for tile in range(1, part):
-                    step(tile, True)
-                for tile in range(part, seen):
-                    step(tile, False)
-                for tile in range(seen, tiles):
-                    step(tile, True)
-            if warp == 0 and lane == 0:
-                queries.empty.arrive(0)
-            round.advance()
-            if tiles > 0:
-                values.full.wait(before.stage, before.phase)
-                Tx.wg.gemm_async(acc, probs, Vs[before.stage], transB=True, accum=True)
+            Tx.wg.cast(probs, scores)
+            for tile in range(1, part):
+                step(tile, True)
+            for tile in range(part, seen):
+                step(tile, False)
+            for tile in range(seen, tiles):
+                step(tile, True)
+            batch_now: T.let = batch
+            head_now: T.let = head
+            query_of_warp: T.let = m + row + warp * 16
+            whole: T.let = T.Or(T.Not(packed), m + row + 64 <= queries_here)
+            query_of_all: T.let = first_query + m + row
+            end: T.let = queries_here
+            first_query_now: T.let = first_query
+            if AHEAD:
+                free(queries, round.stage)
+                round.advance()
+            work += blocks
+            seek()
+            values.full.wait(before.stage, before.phase)
+            if AHEAD:
+                if work < total:
+                    queries.full.wait(round.stage, round.phase)
+                    keys.full.wait(ring.stage, ring.phase)
+                    T.ptx.bar.sync(group, 256)
+                multiply_values()
+                if work < total:
+                    Tx.wg.gemm_async(scores, Qs[round.stage * BM + row : round.stage * BM + row + 64, :], Ks[ring.stage])
+                    T.ptx.bar.arrive(after, 256)
                 T.ptx.wgmma.commit_group()
+                T.ptx.wgmma.wait_group(1)
+            else:
+                multiply_values()
                 T.ptx.wgmma.wait_group(0)
-                if warp == 0 and lane == 0:
-                    values.empty.arrive(before.stage)
-                before.advance()
+            free(values, before.stage)
+            before.advance()
             for h in T.unroll(2):
                 sum: T.float32 = row_sum[h]
                 sum = sum + T.tvm_warp_shuffle_xor(0xFFFFFFFF, sum, 1, 32, 32)
                 sum = sum + T.tvm_warp_shuffle_xor(0xFFFFFFFF, sum, 2, 32, 32)
                 factor[h] = T.if_then_else(sum > T.float32(0), T.float32(1) / sum, T.float32(0))
-                query: T.let = m + row + warp * 16 + lane // 4 + h * 8
-                if query < QUERIES and lane % 4 == 0 and lse_queries > 0:
-                    LSE[batch, head, query] = T.if_then_else(
-                        sum > T.float32(0), row_max[h] * (T.float32(1) if CAP else scale) + T.log(sum), T.float32("-inf"))
+                query: T.let = query_of_warp + lane // 4 + h * 8
+                if query < end and lane % 4 == 0 and lse_queries > 0:
+                    LSE[batch_now, head_now, first_query_now + query] = T.if_then_else(
+                        sum > T.float32(0), row_max[h] * (to_log2 * T.float32(1 / LOG2_E)) + T.log(sum), T.float32("-inf"))
                 for j in T.unroll(DV // 8):
                     for e in T.unroll(2):
                         out[j * 4 + h * 2 + e] = out[j * 4 + h * 2 + e] * factor[h]
             if STAGED:
-                rounded = T.alloc_local((64, DV), dtype, layout=accumulator(DV))
-                Tx.wg.cast(rounded, acc)
-                if warp == 0 and lane == 0:
-                    T.ptx.cp_async.bulk.wait_group(0, True)
-                T.cuda.warpgroup_sync(8 + group)
-                for j in T.unroll(DV // 64):
-                    Tx.wg.copy(Os[group - 1, j], rounded[:, j * 64 : j * 64 + 64])
-                T.ptx.fence.proxy_async("shared::cta")
-                T.cuda.warpgroup_sync(8 + group)
-                if warp == 0 and lane == 0:
+                if AHEAD:
+                    if warp == 0 and lane == 0:
+                        T.ptx.cp_async.bulk.wait_group(0, True)
+                    T.cuda.warpgroup_sync(8 + group)
+                if whole:
+                    rounded = T.alloc_local((64, DV), dtype, layout=accumulator(DV))
+                    Tx.wg.cast(rounded, acc)
                     for j in T.unroll(DV // 64):
-                        Tx.copy_async(O[batch, head, m + row : m + row + 64, j * 64 : j * 64 + 64], Os[group - 1, j])
-                    T.ptx.cp_async.bulk.commit_group()
+                        if AHEAD:
+                            Tx.wg.copy(Os[group - 1, j], rounded[:, j * 64 : j * 64 + 64])
+                        else:
+                            Tx.wg.copy(Qs[row : row + 64, j * 64 : j * 64 + 64], rounded[:, j * 64 : j * 64 + 64])
+                    T.ptx.fence.proxy_async("shared::cta")
+                    T.cuda.warpgroup_sync(8 + group)
+                    if warp == 0 and lane == 0:
+                        for j in T.unroll(DV // 64):
+                            if AHEAD:
+                                Tx.copy_async(O[batch_now, head_now, query_of_all : query_of_all + 64, j * 64 : j * 64 + 64], Os[group - 1, j])
+                            else:
+                                Tx.copy_async(O[batch_now, head_now, query_of_all : query_of_all + 64, j * 64 : j * 64 + 64],
+                                              Qs[row : row + 64, j * 64 : j * 64 + 64])
+                        T.ptx.cp_async.bulk.commit_group()
+                        if not AHEAD:
+                            T.ptx.cp_async.bulk.wait_group(0, True)
+                else:
+                    store_by_threads(batch_now, head_now, query_of_warp, end, first_query_now)
             else:
-                for h in T.unroll(2):
-                    query: T.let = m + row + warp * 16 + lane // 4 + h * 8
-                    if query < QUERIES:
-                        for j in T.unroll(DV // 8):
-                            if j * 8 < HEAD_OF_V:
-                                for e in T.vectorized(2):
-                                    O[batch, head, query, j * 8 + lane % 4 * 2 + e] = T.cast(out[j * 4 + h * 2 + e], dtype)
-            work += blocks
+                store_by_threads(batch_now, head_now, query_of_warp, end, first_query_now)
+            if not AHEAD:
+                free(queries, group - 1)
+                round.advance()
         if group == 1:
             T.ptx.bar.sync(1, 256)
         if STAGED and warp == 0 and lane == 0:

@@ -15,11 +15,44 @@ use crate::machine::Machine;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Choice {
     /// `forward` of `hopper.py`: persistent blocks.
-    Warpgroups { columns: i64, blocks: i32, near: i32 },
-    /// The same with 192 columns of Q and K, and 128 of V.
-    WarpgroupsWide { blocks: i32, near: i32 },
+    Warpgroups { tile: Tile, blocks: i32, near: i32 },
     /// `forward` of `ampere.py`.
     Warps { columns: i64, blocks: i32 },
+}
+
+/// The tile of a block of `hopper.py`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Tile {
+    warpgroups: usize,
+    keys: usize,
+    columns: i64,
+    columns_of_v: i64,
+}
+
+/// The tiles that are built. Of those that take a head, the first ones have the fewest columns, and of these the first is the default.
+const TILES: [Tile; 7] = [
+    Tile::new(2, 128, 64, 64),
+    Tile::new(3, 128, 64, 64),
+    Tile::new(2, 128, 128, 128),
+    Tile::new(2, 176, 128, 128),
+    Tile::new(2, 64, 192, 128),
+    Tile::new(2, 64, 256, 256),
+    Tile::new(2, 80, 256, 256),
+];
+
+impl Tile {
+    const fn new(warpgroups: usize, keys: usize, columns: i64, columns_of_v: i64) -> Tile {
+        Tile {
+            warpgroups,
+            keys,
+            columns,
+            columns_of_v,
+        }
+    }
+
+    fn takes(&self, head: usize, head_of_v: usize) -> bool {
+        head as i64 <= self.columns && head_of_v as i64 <= self.columns_of_v
+    }
 }
 
 /// The tensors of a launch.
@@ -57,22 +90,23 @@ pub(super) fn candidates(machine: &Machine, extents: &Extents) -> Result<Vec<Cho
         ..
     } = *extents;
     // The copy engine takes no empty tensors.
-    if machine.hopper && keys > 0 && extents.sequences.is_none() {
-        let blocks = extents.tiles(128)?.min(machine.multiprocessors as i32);
+    if machine.hopper && keys > 0 && extents.queries > 0 && batch * heads > 0 {
         // As many heads at a time as have their keys and values in half of the L2 cache of an H100.
         let of_a_head = keys * (head + head_of_v) * 2;
         let near = (25_000_000 / of_a_head)
             .max(1)
             .saturating_mul(heads / heads_of_k)
             .min(batch * heads) as i32;
-        found.push(match head == head_of_v {
-            true => Choice::Warpgroups {
-                columns: columns(head),
-                blocks,
-                near,
-            },
-            false => Choice::WarpgroupsWide { blocks, near },
-        });
+        let columns = TILES
+            .iter()
+            .find(|tile| tile.takes(head, head_of_v))
+            .map(|tile| tile.columns);
+        for tile in TILES.into_iter().filter(|tile| Some(tile.columns) == columns) {
+            let blocks = extents
+                .tiles(64 * tile.warpgroups)?
+                .min(machine.multiprocessors as i32);
+            found.push(Choice::Warpgroups { tile, blocks, near });
+        }
     }
     let columns = columns(head.max(head_of_v));
     let blocks = extents.tiles(rows_of_warps(columns))?;
@@ -88,8 +122,15 @@ fn rows_of_warps(columns: i64) -> usize {
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Choice::Warpgroups { columns, .. } => write!(f, "warpgroups 128x{columns}"),
-            Choice::WarpgroupsWide { .. } => write!(f, "warpgroups 128x192/128"),
+            Choice::Warpgroups { tile, .. } => {
+                write!(
+                    f,
+                    "warpgroups {}x{}x{}",
+                    64 * tile.warpgroups,
+                    tile.keys,
+                    tile.columns
+                )
+            }
             Choice::Warps { columns, .. } => write!(f, "warps {}x{columns}", rows_of_warps(columns)),
         }
     }
@@ -118,24 +159,25 @@ impl Choice {
             cap,
         } = values;
         match self {
-            Choice::Warpgroups {
-                columns,
-                blocks,
-                near,
-            } => {
-                let constexpr = kernels::attention_forward::Constexpr {
-                    DQ: columns,
-                    CAP: cap > 0.0,
-                };
-                kernels::attention_forward::<T>(
-                    stream, constexpr, q, k, v, o, lse, scale, causal, window, cap, near, blocks,
-                )?;
-            }
-            Choice::WarpgroupsWide { blocks, near } => {
-                let constexpr = kernels::attention_forward_wide::Constexpr { CAP: cap > 0.0 };
-                kernels::attention_forward_wide::<T>(
-                    stream, constexpr, q, k, v, o, lse, scale, causal, window, cap, near, blocks,
-                )?;
+            Choice::Warpgroups { tile, blocks, near } => {
+                // Tiles differ in their compile-time values, not in their arguments.
+                macro_rules! launch {
+                    ($kernel:ident $(, $constexpr:expr)?) => {
+                        kernels::$kernel::<T>(
+                            stream, $($constexpr,)? q, k, v, o, lse, starts_of_q, starts_of_k, scale, causal, window, cap, near, blocks,
+                        )?
+                    };
+                }
+                match (tile.warpgroups, tile.keys, tile.columns) {
+                    (3, ..) => launch!(attention_forward_three),
+                    (_, 176, _) => launch!(attention_forward_176),
+                    (_, 80, _) => launch!(attention_forward_80),
+                    (_, _, 192) => launch!(attention_forward_wide),
+                    (_, _, columns) => launch!(
+                        attention_forward,
+                        kernels::attention_forward::Constexpr { DQ: columns }
+                    ),
+                }
             }
             Choice::Warps { columns, blocks } => {
                 let constexpr = kernels::attention_forward_warps::Constexpr { D: columns };
@@ -158,5 +200,59 @@ impl Choice {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(hopper: bool, keys: usize, head: usize, head_of_v: usize) -> Vec<String> {
+        let machine = Machine {
+            multiprocessors: 132.0,
+            hopper,
+        };
+        let extents = Extents {
+            batch: 2,
+            heads: 8,
+            heads_of_k: 2,
+            queries: 100,
+            keys,
+            head,
+            head_of_v,
+            sequences: None,
+        };
+        let found = candidates(&machine, &extents).unwrap();
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_narrowest_tiles_that_hold_a_head_are_candidates() {
+        assert_eq!(
+            names(true, 50, 40, 40),
+            ["warpgroups 128x128x64", "warpgroups 192x128x64", "warps 128x64"]
+        );
+        assert_eq!(
+            names(true, 50, 72, 40),
+            [
+                "warpgroups 128x128x128",
+                "warpgroups 128x176x128",
+                "warps 128x128"
+            ]
+        );
+        assert_eq!(
+            names(true, 50, 192, 128),
+            ["warpgroups 128x64x192", "warps 64x256"]
+        );
+        assert_eq!(
+            names(true, 50, 192, 192),
+            ["warpgroups 128x64x256", "warpgroups 128x80x256", "warps 64x256"]
+        );
+    }
+
+    #[test]
+    fn other_gpus_and_no_keys_take_the_general_kernel() {
+        assert_eq!(names(false, 50, 64, 64), ["warps 128x64"]);
+        assert_eq!(names(true, 0, 64, 64), ["warps 128x64"]);
     }
 }
