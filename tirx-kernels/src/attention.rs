@@ -17,7 +17,10 @@
 //! |---|---|
 //! | forward, `warpgroups`: warpgroup MMA with tensor copies | Hopper |
 //! | forward, `warps`: `mma.sync` with `cp.async` | all from `sm_80` on |
+//! | backward, `warpgroups`, heads up to 128 | Hopper |
+//! | backward, `warps`, heads up to 128 | all from `sm_80` on |
 
+mod backward;
 mod choice;
 mod options;
 mod problem;
@@ -29,6 +32,7 @@ use tirx_rt::{AsTensor, AsTensorMut, Device, Stream, Tensor, bf16, f16};
 use crate::generated::kernels;
 use crate::machine::Machine;
 use crate::{Error, Result};
+pub use backward::{BackwardPlan, backward, backward_packed, backward_workspace};
 use choice::{Choice, Tensors};
 pub use options::Options;
 use problem::{Extents, refuse_unaligned};
@@ -43,6 +47,11 @@ mod sealed {
         + kernels::attention_forward_176::Element
         + kernels::attention_forward_80::Element
         + kernels::attention_forward_warps::Element
+        + kernels::attention_backward_prepare::Element
+        + kernels::attention_backward::Element
+        + kernels::attention_backward_warps::Element
+        + kernels::attention_backward_finish::Element
+        + kernels::attention_backward_clear::Element
     {
     }
 }

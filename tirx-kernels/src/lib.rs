@@ -18,7 +18,7 @@
 //! | module | feature | functions |
 //! |---|---|---|
 //! | [`gemm`] | `gemm` | matrix products of bfloat16 and float16, for any extents and strides |
-//! | [`attention`] | `attention` | attention forward: grouped queries, causal, windows, bounded scores, packed sequences |
+//! | [`attention`] | `attention` | attention forward and backward: grouped queries, causal, windows, bounded scores, packed sequences |
 //!
 //! Launches allocate no device memory and can be captured in a graph. A call with unsupported input is an error before the launch.
 //! Without a GPU the same calls run on the simulator of [`tirx_rt`], with all of its checks.

@@ -136,14 +136,23 @@ impl Extents {
 
     /// Tiles of `rows` queries in all heads, at most. A sequence begins with a tile of its own.
     pub(super) fn tiles(&self, rows: usize) -> Result<i32> {
+        self.tiles_of(self.queries, rows, self.heads)
+    }
+
+    /// Tiles of `rows` keys in all heads of K, at most.
+    pub(super) fn tiles_of_keys(&self, rows: usize) -> Result<i32> {
+        self.tiles_of(self.keys, rows, self.heads_of_k)
+    }
+
+    fn tiles_of(&self, extent: usize, rows: usize, heads: usize) -> Result<i32> {
         let of_a_head = match self.sequences {
-            Some(sequences) => self.queries / rows + sequences,
-            None => self.queries.div_ceil(rows),
+            Some(sequences) => extent / rows + sequences,
+            None => extent.div_ceil(rows),
         };
-        let tiles = of_a_head.saturating_mul(self.batch * self.heads);
+        let tiles = of_a_head.saturating_mul(self.batch * heads);
         i32::try_from(tiles).map_err(|_| {
             Error::Shape(format!(
-                "{tiles} tiles of {rows} queries are more than a launch takes, {}",
+                "{tiles} tiles of {rows} rows are more than a launch takes, {}",
                 i32::MAX
             ))
         })
