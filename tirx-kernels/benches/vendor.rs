@@ -2,12 +2,14 @@
 //!
 //! - `gemm M N K COPIES`: prepares a product of random bfloat16 matrices, with B as `[N, K]` in COPIES copies that take turns, and
 //!   prints the candidates with their times;
-//! - `attention BATCH HEADS HEADS_OF_K QUERIES KEYS HEAD CAUSAL`: prepares attention, and prints its time;
+//! - `attention BATCH HEADS HEADS_OF_K QUERIES KEYS HEAD CAUSAL`: prepares attention, and prints the candidates with their times;
+//! - `packed HEADS HEADS_OF_K HEAD CAUSAL LENGTH…`: prepares attention of packed sequences with these lengths, likewise;
+//! - `backward BATCH HEADS HEADS_OF_K QUERIES KEYS HEAD CAUSAL`: prepares the backward pass, likewise;
 //! - `go`: runs the two fastest candidates and the chosen one, and prints their microseconds per launch.
 
 use std::io::{BufRead, Write};
 
-use tirx_kernels::attention::{self, Options};
+use tirx_kernels::attention::{self, Options, Sequences};
 use tirx_kernels::gemm::Plan;
 use tirx_rt::{Device, Graph, Stream, Tensor, bf16};
 
@@ -68,42 +70,138 @@ fn prepare(stream: &Stream, [m, n, k, copies]: [usize; 4]) -> Result<Prepared> {
     Ok(Prepared { graphs, launches })
 }
 
+/// Launches in a graph: several of a short kernel.
+fn launches(operations: f64) -> usize {
+    if operations / 5e14 < 1e-4 { 20 } else { 1 }
+}
+
+fn capture(
+    stream: &Stream,
+    launches: usize,
+    mut run: impl FnMut(&Stream) -> tirx_kernels::Result<()>,
+) -> Result<Graph> {
+    Ok(stream.capture(|s| -> std::result::Result<(), tirx_rt::Error> {
+        for _ in 0..launches {
+            run(s).map_err(|e| tirx_rt::Error::Shape(e.to_string()))?;
+        }
+        Ok(())
+    })?)
+}
+
+fn options(causal: usize) -> Options {
+    match causal {
+        0 => Options::default(),
+        _ => Options::causal(),
+    }
+}
+
 fn prepare_attention(
     stream: &Stream,
     [b, h, of_k, queries, keys, head, causal]: [usize; 7],
 ) -> Result<Prepared> {
-    let q = normal(stream, b * h * queries, head, 1)?;
-    let (k, v) = (
+    let (q, k, v) = (
+        normal(stream, b * h * queries, head, 1)?,
         normal(stream, b * of_k * keys, head, 2)?,
         normal(stream, b * of_k * keys, head, 3)?,
     );
     let mut o = Tensor::zeros(stream, [b, h, queries, head])?;
-    let options = if causal == 1 {
-        Options::causal()
-    } else {
-        Options::default()
-    };
-    let launches = if 4.0 * (b * h * queries * keys * head) as f64 / 5e14 < 1e-4 {
-        20
-    } else {
-        1
-    };
+    let launches = launches(4.0 * (b * h * queries * keys * head) as f64);
     let (q, k, v) = (
         q.reshape([b, h, queries, head])?,
         k.reshape([b, of_k, keys, head])?,
         v.reshape([b, of_k, keys, head])?,
     );
-    let graph = stream.capture(|s| -> std::result::Result<(), tirx_rt::Error> {
-        for _ in 0..launches {
-            attention::forward(s, &q, &k, &v, &mut o, options)
-                .map_err(|e| tirx_rt::Error::Shape(e.to_string()))?;
-        }
-        Ok(())
-    })?;
-    Ok(Prepared {
-        graphs: vec![("attention".into(), graph)],
-        launches,
-    })
+    let mut graphs = Vec::new();
+    for plan in attention::Plan::candidates(&stream.device(), &q, &k, &v, &o)? {
+        let graph = capture(stream, launches, |s| {
+            plan.run(s, &q, &k, &v, &mut o, options(causal))
+        })?;
+        graphs.push((plan.to_string(), graph));
+    }
+    Ok(Prepared { graphs, launches })
+}
+
+fn prepare_packed(
+    stream: &Stream,
+    [h, of_k, head, causal]: [usize; 4],
+    lengths: &[usize],
+) -> Result<Prepared> {
+    let tokens: usize = lengths.iter().sum();
+    let (q, k, v) = (
+        normal(stream, tokens * h, head, 1)?,
+        normal(stream, tokens * of_k, head, 2)?,
+        normal(stream, tokens * of_k, head, 3)?,
+    );
+    let (q, k, v) = (
+        q.reshape([tokens, h, head])?,
+        k.reshape([tokens, of_k, head])?,
+        v.reshape([tokens, of_k, head])?,
+    );
+    let mut o = Tensor::zeros(stream, [tokens, h, head])?;
+    let mut offsets = vec![0];
+    for length in lengths {
+        offsets.push(offsets[offsets.len() - 1] + *length as i32);
+    }
+    let offsets = Tensor::from_slice(stream, &offsets, [offsets.len()])?;
+    let sequences = Sequences::from_offsets(&offsets, &offsets);
+    let launches = launches(4.0 * lengths.iter().map(|l| (h * l * l * head) as f64).sum::<f64>());
+    let mut graphs = Vec::new();
+    for plan in attention::Plan::packed_candidates(&stream.device(), &q, &k, &v, &o, sequences)? {
+        let graph = capture(stream, launches, |s| {
+            plan.run_packed(s, &q, &k, &v, &mut o, None, sequences, options(causal))
+        })?;
+        graphs.push((plan.to_string(), graph));
+    }
+    Ok(Prepared { graphs, launches })
+}
+
+fn prepare_backward(
+    stream: &Stream,
+    [b, h, of_k, queries, keys, head, causal]: [usize; 7],
+) -> Result<Prepared> {
+    let (q, k, v, d_o) = (
+        normal(stream, b * h * queries, head, 1)?,
+        normal(stream, b * of_k * keys, head, 2)?,
+        normal(stream, b * of_k * keys, head, 3)?,
+        normal(stream, b * h * queries, head, 4)?,
+    );
+    let (q, k, v, d_o) = (
+        q.reshape([b, h, queries, head])?,
+        k.reshape([b, of_k, keys, head])?,
+        v.reshape([b, of_k, keys, head])?,
+        d_o.reshape([b, h, queries, head])?,
+    );
+    let mut o = Tensor::zeros(stream, [b, h, queries, head])?;
+    let mut lse = Tensor::zeros(stream, [b, h, queries])?;
+    attention::forward_with_lse(stream, &q, &k, &v, &mut o, &mut lse, options(causal))?;
+    let (mut dq, mut dk, mut dv) = (
+        Tensor::zeros(stream, [b, h, queries, head])?,
+        Tensor::zeros(stream, [b, of_k, keys, head])?,
+        Tensor::zeros(stream, [b, of_k, keys, head])?,
+    );
+    let mut workspace = Tensor::zeros(stream, [attention::backward_workspace(&q)?])?;
+    let launches = launches(10.0 * (b * h * queries * keys * head) as f64);
+    let mut graphs = Vec::new();
+    for plan in attention::BackwardPlan::candidates(&stream.device(), &q, &k, &v, &o)? {
+        let graph = capture(stream, launches, |s| {
+            plan.run(
+                s,
+                &q,
+                &k,
+                &v,
+                &o,
+                &d_o,
+                &lse,
+                &mut dq,
+                &mut dk,
+                &mut dv,
+                &mut workspace,
+                options(causal),
+            )
+        })?;
+        graphs.push((plan.to_string(), graph));
+    }
+    Ok(Prepared { graphs, launches })
 }
 
 fn main() -> Result<()> {
@@ -131,6 +229,12 @@ fn main() -> Result<()> {
                     ("gemm", &[m, n, k, copies]) => prepare(&stream, [m, n, k, copies])?,
                     ("attention", &[b, h, of_k, queries, keys, head, causal]) => {
                         prepare_attention(&stream, [b, h, of_k, queries, keys, head, causal])?
+                    }
+                    ("packed", &[h, of_k, head, causal, ref lengths @ ..]) => {
+                        prepare_packed(&stream, [h, of_k, head, causal], lengths)?
+                    }
+                    ("backward", &[b, h, of_k, queries, keys, head, causal]) => {
+                        prepare_backward(&stream, [b, h, of_k, queries, keys, head, causal])?
                     }
                     _ => return Err(format!("unknown command: {line}").into()),
                 };

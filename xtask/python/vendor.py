@@ -1,8 +1,9 @@
-"""On a GPU machine: `./vendor` (a bench of tirx-kernels) beside cuBLAS, in turn, with random normal values.
+"""On a GPU machine: `./vendor` (a bench of tirx-kernels) beside cuBLAS and cuDNN, in turn, with random normal values.
 
-python vendor.py [gemm] [few] [attention]: a line for each shape with the chosen kernel, its time, the vendor's time and their ratio (above 1: ours is
+python vendor.py [gemm] [few] [attention] [packed] [backward]: a line for each shape with the chosen kernel, its time, the vendor's time and their ratio (above 1: ours is
 faster), and the fastest candidate if the model chose another one.
 """
+import inspect
 import math
 import statistics
 import subprocess
@@ -76,24 +77,74 @@ def product(m, n, k, cold=False):
     return vendor / median[chosen], vendor / median[best]
 
 
+def compare(name, command, theirs, count, flops):
+    """Our candidates for a command and the vendor's graph in turn: the ratios of the chosen one and of the fastest."""
+    theirs()
+    times = {}
+    for _ in range(20):
+        answer = [x.split("|") for x in ask("go").split(";")]
+        chosen = answer[0][0]
+        for candidate, time in dict(answer).items():
+            times.setdefault(candidate, []).append(float(time))
+        times.setdefault("", []).append(milliseconds(theirs) * 1e3 / count)
+    median = {candidate: statistics.median(values) for candidate, values in times.items()}
+    vendor = median.pop("")
+    best = min(median, key=median.get)
+    line = (f"{name}: {chosen} {median[chosen]:.1f} us {flops / median[chosen] / 1e6:.0f} TFLOP/s, vendor {vendor:.1f} us "
+            f"{flops / vendor / 1e6:.0f}, ratio {vendor / median[chosen]:.3f}")
+    if best != chosen:
+        line += f" | best: {best} {median[best]:.1f} us, {vendor / median[best]:.3f}"
+    print(line, flush=True)
+    if "-v" in sys.argv:
+        print("   ", command, flush=True)
+    return vendor / median[chosen], vendor / median[best]
+
+
 def attention(batch, heads, of_k, length, head, causal):
-    ask(f"attention {batch} {heads} {of_k} {length} {length} {head} {int(causal)}")
+    candidates = ask(f"attention {batch} {heads} {of_k} {length} {length} {head} {int(causal)}")
     q = torch.randn(batch, heads, length, head, device="cuda", dtype=torch.bfloat16)
     k, v = (torch.randn(batch, of_k, length, head, device="cuda", dtype=torch.bfloat16) for _ in range(2))
-    flops = 4 * batch * heads * length * length * head / (2 if causal else 1)
-    count = 20 if 4 * batch * heads * length * length * head / 5e14 < 1e-4 else 1
+    operations = 4 * batch * heads * length * length * head
+    count = 20 if operations / 5e14 < 1e-4 else 1
     with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
         run = lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=heads != of_k)
         theirs = graph([run], count)
-    theirs()
-    ours_us, theirs_us = [], []
-    for _ in range(20):
-        ours_us.append(float(ask("go").split(";")[0].split("|")[1]))
-        theirs_us.append(milliseconds(theirs) * 1e3 / count)
-    o, t = statistics.median(ours_us), statistics.median(theirs_us)
-    print(f"attention {batch} x {heads}/{of_k} x {length} x {head}{' causal' if causal else ''}: {o:.1f} us {flops / o / 1e6:.0f} TFLOP/s, "
-          f"vendor {t:.1f} us {flops / t / 1e6:.0f}, ratio {t / o:.3f}", flush=True)
-    return t / o
+    name = f"attention {batch} x {heads}/{of_k} x {length} x {head}{' causal' if causal else ''}"
+    return compare(name, candidates, theirs, count, operations / (2 if causal else 1))
+
+
+def packed(heads, of_k, head, causal, lengths):
+    """Packed sequences beside PyTorch's attention of variable lengths (FlashAttention)."""
+    from torch.nn.attention import varlen
+
+    candidates = ask(f"packed {heads} {of_k} {head} {int(causal)} {' '.join(map(str, lengths))}")
+    tokens, longest = sum(lengths), max(lengths)
+    # Its heads of K are those of Q.
+    q, k, v = (torch.randn(tokens, heads, head, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+    offsets = torch.tensor([0] + lengths, device="cuda").cumsum(0).to(torch.int32)
+    mask = {}
+    if causal:
+        parameters = inspect.signature(varlen.varlen_attn).parameters
+        mask = {"is_causal": True} if "is_causal" in parameters else {"window_size": (-1, 0)}
+    operations = 4 * heads * head * sum(length * length for length in lengths)
+    count = 20 if operations / 5e14 < 1e-4 else 1
+    theirs = graph([lambda: varlen.varlen_attn(q, k, v, offsets, offsets, longest, longest, **mask)], count)
+    name = f"packed {len(lengths)} sequences of {min(lengths)} to {longest}, {heads}/{of_k} x {head}{' causal' if causal else ''}"
+    return compare(name, candidates, theirs, count, operations / (2 if causal else 1))
+
+
+def backward(batch, heads, of_k, length, head, causal):
+    candidates = ask(f"backward {batch} {heads} {of_k} {length} {length} {head} {int(causal)}")
+    q, d_o = (torch.randn(batch, heads, length, head, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    k, v = (torch.randn(batch, of_k, length, head, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    operations = 10 * batch * heads * length * length * head
+    count = 20 if operations / 5e14 < 1e-4 else 1
+    forward = torch.ops.aten._scaled_dot_product_cudnn_attention(q, k, v, None, True, 0.0, causal, False)
+    o, lse, cum_q, cum_k, max_q, max_k, seed, offset = forward[:8]
+    run = lambda: torch.ops.aten._scaled_dot_product_cudnn_attention_backward(
+        d_o, q, k, v, o, lse, seed, offset, None, cum_q, cum_k, max_q, max_k, 0.0, causal)
+    name = f"backward {batch} x {heads}/{of_k} x {length} x {head}{' causal' if causal else ''}"
+    return compare(name, candidates, graph([run], count), count, operations / (2 if causal else 1))
 
 
 print(torch.cuda.get_device_name(), "PyTorch", torch.__version__, flush=True)
@@ -117,4 +168,16 @@ if "few" in sys.argv:
 if "attention" in sys.argv:
     cases = [(max(1, 16384 // length), 16, 16 if head != 64 else 4, length, head, causal)
              for head in (64, 128, 256) for causal in (False, True) for length in (512, 1024, 2048, 4096, 8192, 16384)]
-    geomean("attention", [attention(*case) for case in cases])
+    for name, values in zip(("chosen", "best"), zip(*[attention(*case) for case in cases])):
+        geomean(f"attention, {name}", values)
+if "packed" in sys.argv:
+    random = torch.Generator().manual_seed(1)
+    for head in (64, 128):
+        for causal in (False, True):
+            for most in (512, 2048, 8192):
+                lengths = torch.randint(1, most + 1, (32768 // most,), generator=random).tolist()
+                packed(16, 16, head, causal, lengths)
+if "backward" in sys.argv:
+    cases = [(max(1, 16384 // length), 16, 16, length, head, causal)
+             for head in (64, 128) for causal in (False, True) for length in (512, 1024, 2048, 4096, 8192, 16384)]
+    geomean("backward", [backward(*case)[0] for case in cases])
