@@ -2,8 +2,8 @@
 
 A block takes 64 queries for each of its warpgroups, of one head after the other, and goes through their keys in tiles; blocks of one
 head read the same tiles at nearly the same time. One warp copies tiles, also those of the next queries. The product of the next scores
-runs on the tensor cores while a warpgroup computes the exponentials of the present ones, and the warpgroups take turns on the tensor
-cores. If shared memory holds the next queries, too, the product of their first scores runs while the output is stored.
+runs on the tensor cores while a warpgroup computes the exponentials of the present ones. If shared memory holds the next queries, too,
+the product of their first scores runs while the output is stored.
 Tiles have DQ columns of Q and K, and DV of V: a smaller head is filled with zeros by the copy engine.
 """
 
@@ -27,12 +27,13 @@ def accumulator(columns):
 @T.jit
 def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, offsets_of_q: T.handle, offsets_of_k: T.handle,
             scale: T.float32, causal: T.int32, window: T.int32, cap: T.float32, near: T.int32, blocks: T.int32, *, dtype: T.constexpr,
-            DQ: T.constexpr, DV: T.constexpr = 0, WARPGROUPS: T.constexpr = 2, BN: T.constexpr = 0):
+            DQ: T.constexpr, DV: T.constexpr = 0, WARPGROUPS: T.constexpr = 2, BN: T.constexpr = 0, ORDERED: T.constexpr = True):
     """Q is `[batch, heads, queries, head]`, K and V have `heads / group` heads. With `causal` the last query sees all keys,
     and each query before one key less. `window` above 0 limits each query to its last `window` keys. With `cap` above 0, scores are
     `cap * tanh(scores / cap)`. `lse` is the logarithm of the sum of exponentials, unless it is empty. If the offsets are not
     empty, the batch is 1, and sequence i has the queries from `offsets_of_q[i]` to `offsets_of_q[i + 1]`, and its keys likewise.
-    `near` heads are in work at a time, so that their keys stay in the L2 cache. DV is DQ if it is not given; BN is the keys of a tile."""
+    `near` heads are in work at a time, so that their keys stay in the L2 cache. DV is DQ if it is not given; BN is the keys of a tile.
+    With ORDERED the warpgroups take turns on the tensor cores."""
     BATCH, HEADS, HEADS_OF_K, QUERIES, KEYS, HEAD, HEAD_OF_V = (T.int32() for _ in range(7))
     q_batch, q_head, q_row, k_batch, k_head, k_row = (T.int64() for _ in range(6))
     v_batch, v_head, v_row, o_batch, o_head, o_row = (T.int64() for _ in range(6))
@@ -219,14 +220,28 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, o
                         row_sum[h] = row_sum[h] + score[j * 4 + h * 2 + e]
 
         @T.inline
+        def multiply_stages(of_queries, of_keys):
+            Tx.wg.gemm_async(scores, Qs[of_queries * BM + row : of_queries * BM + row + 64, :], Ks[of_keys])
+
+        @T.inline
         def multiply_keys():
-            Tx.wg.gemm_async(scores, Qs[round.stage * BM + row : round.stage * BM + row + 64, :], Ks[ring.stage])
+            multiply_stages(round.stage, ring.stage)
             T.ptx.wgmma.commit_group()
 
         @T.inline
         def multiply_values():
             Tx.wg.gemm_async(acc, probs, Vs[before.stage], transB=True, accum=True)
             T.ptx.wgmma.commit_group()
+
+        @T.inline
+        def begin_turn():
+            if ORDERED:
+                T.ptx.bar.sync(group, 256)
+
+        @T.inline
+        def end_turn():
+            if ORDERED:
+                T.ptx.bar.arrive(after, 256)
 
         @T.inline
         def free(pipeline, stage):
@@ -238,18 +253,18 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, o
             """The first scores of the next queries, when it is this warpgroup's turn."""
             queries.full.wait(round.stage * PARTS + (group - 1 if PARTS > 1 else 0), round.phase)
             keys.full.wait(ring.stage, ring.phase)
-            T.ptx.bar.sync(group, 256)
+            begin_turn()
             multiply_keys()
-            T.ptx.bar.arrive(after, 256)
+            end_turn()
 
         @T.inline
         def step(tile, masked):
             keys.full.wait(ring.stage, ring.phase)
-            T.ptx.bar.sync(group, 256)
+            begin_turn()
             multiply_keys()
             values.full.wait(before.stage, before.phase)
             multiply_values()
-            T.ptx.bar.arrive(after, 256)
+            end_turn()
             T.ptx.wgmma.wait_group(1)
             free(keys, ring.stage)
             ring.advance()
@@ -273,110 +288,115 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, o
                             for e in T.vectorized(2):
                                 O[batch, head, first_query + query, j * 8 + lane % 4 * 2 + e] = T.cast(out[j * 4 + h * 2 + e], dtype)
 
-        if group == WARPGROUPS:
+        if ORDERED and group == WARPGROUPS:
             T.ptx.bar.arrive(1, 256)
-        if AHEAD:
-            if work < total:
-                begin_queries()
-        while work < total:
-            for h in T.unroll(2):
-                # Above the score of a key that a query does not see: the exponential of such a score is 0.
-                row_max[h] = T.float32(-1e37)
-                row_sum[h] = T.float32(0)
-            if not AHEAD:
-                begin_queries()
-            # Tiles that all queries of the warpgroup see as a whole need no mask.
-            lowest: T.let = m + row + keys_here - queries_here
-            all_see: T.let = T.if_then_else(causal != 0, T.max(T.min(keys_here, lowest + 1), 0), keys_here)
-            hidden: T.let = T.if_then_else(window > 0, T.max(lowest + 64 - window, 0), 0)
-            part: T.let = T.min(T.max(T.truncdiv(hidden + (BN - 1), BN) - first, 1), tiles)
-            seen: T.let = T.min(T.max(T.truncdiv(all_see, BN) - first, part), tiles)
-            T.ptx.wgmma.wait_group(0)
-            free(keys, ring.stage)
-            ring.advance()
-            softmax(first * BN, True)
-            Tx.wg.zero(acc)
-            Tx.wg.cast(probs, scores)
-            for tile in range(1, part):
-                step(tile, True)
-            for tile in range(part, seen):
-                step(tile, False)
-            for tile in range(seen, tiles):
-                step(tile, True)
-            batch_now: T.let = batch
-            head_now: T.let = head
-            query_of_warp: T.let = m + row + warp * 16
-            whole: T.let = T.Or(T.Not(packed), m + row + 64 <= queries_here)
-            query_of_all: T.let = first_query + m + row
-            end: T.let = queries_here
-            first_query_now: T.let = first_query
+        if work < total:
             if AHEAD:
-                free(queries, round.stage)
-                round.advance()
-            work += blocks
-            seek()
-            values.full.wait(before.stage, before.phase)
-            if AHEAD:
-                if work < total:
-                    queries.full.wait(round.stage, round.phase)
-                    keys.full.wait(ring.stage, ring.phase)
-                    T.ptx.bar.sync(group, 256)
-                multiply_values()
-                if work < total:
-                    Tx.wg.gemm_async(scores, Qs[round.stage * BM + row : round.stage * BM + row + 64, :], Ks[ring.stage])
-                    T.ptx.bar.arrive(after, 256)
-                T.ptx.wgmma.commit_group()
-                T.ptx.wgmma.wait_group(1)
-            else:
-                multiply_values()
+                begin_queries()
+            while work < total:
+                for h in T.unroll(2):
+                    # Above the score of a key that a query does not see: the exponential of such a score is 0.
+                    row_max[h] = T.float32(-1e37)
+                    row_sum[h] = T.float32(0)
+                if not AHEAD:
+                    begin_queries()
+                # Tiles that all queries of the warpgroup see as a whole need no mask.
+                lowest: T.let = m + row + keys_here - queries_here
+                all_see: T.let = T.if_then_else(causal != 0, T.max(T.min(keys_here, lowest + 1), 0), keys_here)
+                hidden: T.let = T.if_then_else(window > 0, T.max(lowest + 64 - window, 0), 0)
+                part: T.let = T.min(T.max(T.truncdiv(hidden + (BN - 1), BN) - first, 1), tiles)
+                seen: T.let = T.min(T.max(T.truncdiv(all_see, BN) - first, part), tiles)
                 T.ptx.wgmma.wait_group(0)
-            free(values, before.stage)
-            before.advance()
-            for h in T.unroll(2):
-                sum: T.float32 = row_sum[h]
-                sum = sum + T.tvm_warp_shuffle_xor(0xFFFFFFFF, sum, 1, 32, 32)
-                sum = sum + T.tvm_warp_shuffle_xor(0xFFFFFFFF, sum, 2, 32, 32)
-                factor[h] = T.if_then_else(sum > T.float32(0), T.float32(1) / sum, T.float32(0))
-                query: T.let = query_of_warp + lane // 4 + h * 8
-                if query < end and lane % 4 == 0 and lse_queries > 0:
-                    LSE[batch_now, head_now, first_query_now + query] = T.if_then_else(
-                        sum > T.float32(0), row_max[h] * (to_log2 * T.float32(1 / LOG2_E)) + T.log(sum), T.float32("-inf"))
-                for j in T.unroll(DV // 8):
-                    for e in T.unroll(2):
-                        out[j * 4 + h * 2 + e] = out[j * 4 + h * 2 + e] * factor[h]
-            if STAGED:
+                free(keys, ring.stage)
+                ring.advance()
+                softmax(first * BN, True)
+                Tx.wg.zero(acc)
+                Tx.wg.cast(probs, scores)
+                for tile in range(1, part):
+                    step(tile, True)
+                for tile in range(part, seen):
+                    step(tile, False)
+                for tile in range(seen, tiles):
+                    step(tile, True)
+                batch_now: T.let = batch
+                head_now: T.let = head
+                query_of_warp: T.let = m + row + warp * 16
+                whole: T.let = T.Or(T.Not(packed), m + row + 64 <= queries_here)
+                query_of_all: T.let = first_query + m + row
+                end: T.let = queries_here
+                first_query_now: T.let = first_query
+                queries_before: T.let = round.stage
                 if AHEAD:
-                    if warp == 0 and lane == 0:
-                        T.ptx.cp_async.bulk.wait_group(0, True)
-                    T.cuda.warpgroup_sync(8 + group)
-                if whole:
-                    rounded = T.alloc_local((64, DV), dtype, layout=accumulator(DV))
-                    Tx.wg.cast(rounded, acc)
-                    for j in T.unroll(DV // 64):
-                        if AHEAD:
-                            Tx.wg.copy(Os[group - 1, j], rounded[:, j * 64 : j * 64 + 64])
-                        else:
-                            Tx.wg.copy(Qs[row : row + 64, j * 64 : j * 64 + 64], rounded[:, j * 64 : j * 64 + 64])
-                    T.ptx.fence.proxy_async("shared::cta")
-                    T.cuda.warpgroup_sync(8 + group)
-                    if warp == 0 and lane == 0:
+                    free(queries, round.stage)
+                    round.advance()
+                work += blocks
+                seek()
+                values.full.wait(before.stage, before.phase)
+                if AHEAD:
+                    more: T.let = work < total
+                    if more:
+                        queries.full.wait(round.stage, round.phase)
+                        keys.full.wait(ring.stage, ring.phase)
+                        begin_turn()
+                    multiply_values()
+                    # nvcc would wait for the values if this product had a condition. Behind the last queries, scores are computed again.
+                    multiply_stages(T.if_then_else(more, round.stage, queries_before),
+                                    T.if_then_else(more, ring.stage, STAGES - 1 - ring.stage))
+                    if more:
+                        end_turn()
+                    T.ptx.wgmma.commit_group()
+                    T.ptx.wgmma.wait_group(1)
+                else:
+                    multiply_values()
+                    T.ptx.wgmma.wait_group(0)
+                free(values, before.stage)
+                before.advance()
+                for h in T.unroll(2):
+                    sum: T.float32 = row_sum[h]
+                    sum = sum + T.tvm_warp_shuffle_xor(0xFFFFFFFF, sum, 1, 32, 32)
+                    sum = sum + T.tvm_warp_shuffle_xor(0xFFFFFFFF, sum, 2, 32, 32)
+                    factor[h] = T.if_then_else(sum > T.float32(0), T.float32(1) / sum, T.float32(0))
+                    query: T.let = query_of_warp + lane // 4 + h * 8
+                    if query < end and lane % 4 == 0 and lse_queries > 0:
+                        LSE[batch_now, head_now, first_query_now + query] = T.if_then_else(
+                            sum > T.float32(0), row_max[h] * (to_log2 * T.float32(1 / LOG2_E)) + T.log(sum), T.float32("-inf"))
+                    for j in T.unroll(DV // 8):
+                        for e in T.unroll(2):
+                            out[j * 4 + h * 2 + e] = out[j * 4 + h * 2 + e] * factor[h]
+                if STAGED:
+                    if AHEAD:
+                        if warp == 0 and lane == 0:
+                            T.ptx.cp_async.bulk.wait_group(0, True)
+                        T.cuda.warpgroup_sync(8 + group)
+                    if whole:
+                        rounded = T.alloc_local((64, DV), dtype, layout=accumulator(DV))
+                        Tx.wg.cast(rounded, acc)
                         for j in T.unroll(DV // 64):
                             if AHEAD:
-                                Tx.copy_async(O[batch_now, head_now, query_of_all : query_of_all + 64, j * 64 : j * 64 + 64], Os[group - 1, j])
+                                Tx.wg.copy(Os[group - 1, j], rounded[:, j * 64 : j * 64 + 64])
                             else:
-                                Tx.copy_async(O[batch_now, head_now, query_of_all : query_of_all + 64, j * 64 : j * 64 + 64],
-                                              Qs[row : row + 64, j * 64 : j * 64 + 64])
-                        T.ptx.cp_async.bulk.commit_group()
-                        if not AHEAD:
-                            T.ptx.cp_async.bulk.wait_group(0, True)
+                                Tx.wg.copy(Qs[row : row + 64, j * 64 : j * 64 + 64], rounded[:, j * 64 : j * 64 + 64])
+                        T.ptx.fence.proxy_async("shared::cta")
+                        T.cuda.warpgroup_sync(8 + group)
+                        if warp == 0 and lane == 0:
+                            for j in T.unroll(DV // 64):
+                                if AHEAD:
+                                    Tx.copy_async(O[batch_now, head_now, query_of_all : query_of_all + 64, j * 64 : j * 64 + 64], Os[group - 1, j])
+                                else:
+                                    Tx.copy_async(O[batch_now, head_now, query_of_all : query_of_all + 64, j * 64 : j * 64 + 64],
+                                                  Qs[row : row + 64, j * 64 : j * 64 + 64])
+                            T.ptx.cp_async.bulk.commit_group()
+                            if not AHEAD:
+                                T.ptx.cp_async.bulk.wait_group(0, True)
+                    else:
+                        store_by_threads(batch_now, head_now, query_of_warp, end, first_query_now)
                 else:
                     store_by_threads(batch_now, head_now, query_of_warp, end, first_query_now)
-            else:
-                store_by_threads(batch_now, head_now, query_of_warp, end, first_query_now)
-            if not AHEAD:
-                free(queries, group - 1)
-                round.advance()
-        if group == 1:
+                if not AHEAD:
+                    free(queries, group - 1)
+                    round.advance()
+            T.ptx.wgmma.wait_group(0)
+        if ORDERED and group == 1:
             T.ptx.bar.sync(1, 256)
         if STAGED and warp == 0 and lane == 0:
             T.ptx.cp_async.bulk.wait_group(0, False)

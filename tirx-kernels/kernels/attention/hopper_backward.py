@@ -132,7 +132,6 @@ def backward(q: T.handle, k: T.handle, v: T.handle, d_o: T.handle, stats: T.hand
             row: T.let = (group - 1) * 64
             column: T.let = (group - 1) * COLUMNS
             buffer: T.int32 = 0
-            before = PipelineState(STAGES, 0)
             scores = T.alloc_local((64, BM), "float32", layout=accumulator(BM))
             d_probs = T.alloc_local((64, BM), "float32", layout=accumulator(BM))
             probs = T.alloc_local((64, BM), dtype, layout=accumulator(BM))
@@ -202,31 +201,20 @@ def backward(q: T.handle, k: T.handle, v: T.handle, d_o: T.handle, stats: T.hand
                                                                      d_prob[j * 4 + h * 2 + e] * (T.float32(1) - bounded * bounded),
                                                                      T.float32(0))
 
-            @T.inline
-            def multiply_keys():
-                """The transposed scores of the queries of the ring's next stage."""
-                queries.full.wait(ring.stage, ring.phase)
-                Tx.wg.gemm_async(scores, Ks[row : row + 64, :], Qs[ring.stage])
-                T.ptx.wgmma.commit_group.sync.aligned()
-
             Tx.wg.zero(acc_k)
             Tx.wg.zero(acc_v)
             of_keys.full.wait(0, 0)
             head: T.int32 = head_of_k * heads_here
             tile: T.int32 = 0
-            turns: T.let = heads_here * tiles
-            if turns > 0:
-                multiply_keys()
-            for turn_of_q in range(turns):
+            for turn_of_q in range(heads_here * tiles):
                 m: T.let = (first + tile) * BM
+                queries.full.wait(ring.stage, ring.phase)
+                Tx.wg.gemm_async(scores, Ks[row : row + 64, :], Qs[ring.stage])
+                T.ptx.wgmma.commit_group.sync.aligned()
                 gradients.full.wait(ring.stage, ring.phase)
                 Tx.wg.gemm_async(d_probs, Vs[row : row + 64, :], DOs[ring.stage])
                 T.ptx.wgmma.commit_group.sync.aligned()
                 T.ptx.wgmma.wait_group.sync.aligned(1)
-                # The products of the tile before are done with its queries.
-                if turn_of_q > 0:
-                    free(queries, before.stage)
-                    before.advance()
                 weights(m)
                 Tx.wg.cast(probs, scores)
                 Tx.wg.gemm_async(acc_v, probs, DOs[ring.stage], transB=True, accum=True)
@@ -241,15 +229,8 @@ def backward(q: T.handle, k: T.handle, v: T.handle, d_o: T.handle, stats: T.hand
                 T.ptx.wgmma.commit_group.sync.aligned()
                 Tx.wg.gemm_async(acc_k, d_scores, Qs[ring.stage], transB=True, accum=True)
                 T.ptx.wgmma.commit_group.sync.aligned()
-                stage: T.let = ring.stage
-                ring.advance()
-                # The next scores run while this tile's part of dQ is added.
-                if turn_of_q + 1 < turns:
-                    multiply_keys()
-                else:
-                    T.ptx.wgmma.commit_group.sync.aligned()
-                T.ptx.wgmma.wait_group.sync.aligned(2)
-                free(gradients, stage)
+                T.ptx.wgmma.wait_group.sync.aligned(1)
+                free(gradients, ring.stage)
                 for h in T.unroll(2):
                     query: T.let = m + warp * 16 + lane // 4 + h * 8
                     if query < queries_here:
@@ -258,12 +239,14 @@ def backward(q: T.handle, k: T.handle, v: T.handle, d_o: T.handle, stats: T.hand
                                 T.ptx["red.relaxed.gpu.global.add.v2.f32"](
                                     SUMS.ptr_to([batch, head, first_query + query, column + j * 8 + lane % 4 * 2]), out_q[j * 4 + h * 2],
                                     out_q[j * 4 + h * 2 + 1])
+                T.ptx.wgmma.wait_group.sync.aligned(0)
+                free(queries, ring.stage)
+                ring.advance()
                 buffer = BN - buffer
                 tile += 1
                 if tile == tiles:
                     tile = 0
                     head += 1
-            T.ptx.wgmma.wait_group.sync.aligned(0)
             for h in T.unroll(2):
                 key: T.let = n + row + warp * 16 + lane // 4 + h * 8
                 if key < keys_here:
