@@ -3,16 +3,12 @@
 
 #![cfg(feature = "gemm")]
 
+mod numbers;
+
+use numbers::{Number, numbers, stream};
 use proptest::prelude::*;
 use tirx_kernels::gemm::{self, Element};
-use tirx_rt::{Device, Stream, Tensor, bf16, f16};
-
-fn stream() -> Stream {
-    match std::env::var("TIRX_TEST_DEVICE").as_deref() {
-        Ok("cuda") => Device::cuda(0).expect("a GPU").default_stream(),
-        _ => Device::new_simulator().default_stream(),
-    }
-}
+use tirx_rt::{Stream, Tensor, bf16, f16};
 
 /// The memory of an operand with `rows` x `columns` elements.
 #[derive(Clone, Copy, Debug)]
@@ -25,44 +21,6 @@ struct Memory {
 
 fn memory() -> impl Strategy<Value = Memory> {
     (any::<bool>(), prop_oneof![Just(0), Just(8), Just(3)]).prop_map(|(turned, gap)| Memory { turned, gap })
-}
-
-trait Number: Element + tirx_rt::Element {
-    const UNIT: f64;
-    fn round(x: f64) -> Self;
-    fn value(self) -> f64;
-}
-
-impl Number for bf16 {
-    const UNIT: f64 = 1.0 / 256.0;
-    fn round(x: f64) -> bf16 {
-        bf16::from_f64(x)
-    }
-    fn value(self) -> f64 {
-        self.to_f64()
-    }
-}
-
-impl Number for f16 {
-    const UNIT: f64 = 1.0 / 2048.0;
-    fn round(x: f64) -> f16 {
-        f16::from_f64(x)
-    }
-    fn value(self) -> f64 {
-        self.to_f64()
-    }
-}
-
-/// Numbers between -1 and 1 that look random, of the steps that every element type has.
-fn numbers(count: usize, seed: u64) -> Vec<f64> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 40) as f64 / f64::from(1 << 24) * 2.0 - 1.0
-    };
-    (0..count).map(|_| (next() * 64.0).round() / 64.0).collect()
 }
 
 /// Runs `with` on a view of shape `[batch, rows, columns]` of a tensor with the given memory.
@@ -95,7 +53,7 @@ macro_rules! view {
     };
 }
 
-fn check<T: Number>(batch: usize, m: usize, n: usize, k: usize, [of_a, of_b, of_c]: [Memory; 3]) {
+fn check<T: Number + Element>(batch: usize, m: usize, n: usize, k: usize, [of_a, of_b, of_c]: [Memory; 3]) {
     let stream = stream();
     let (a, b) = (numbers(batch * m * k, 1), numbers(batch * k * n, 2));
     let memory_of_a = tensor::<T>(&stream, &a, [batch, m, k], of_a);
@@ -172,6 +130,9 @@ fn few_rows_and_empty_extents() {
     for m in [1, 2, 16, 17, 33, 100] {
         check::<bf16>(1, m, 136, 200, [plain, turned, plain]);
     }
+    // Rows of A and columns of B begin at multiples of 16 bytes, and end before the next.
+    let gap = |turned, gap| Memory { turned, gap };
+    check::<bf16>(1, 9, 10, 5, [gap(false, 3), gap(true, 3), gap(false, 1)]);
     check::<bf16>(2, 0, 8, 8, [plain; 3]);
     check::<bf16>(2, 8, 0, 8, [plain; 3]);
     check::<bf16>(1, 9, 8, 0, [plain; 3]);

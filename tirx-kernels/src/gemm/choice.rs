@@ -120,7 +120,8 @@ pub(super) fn candidates(
 fn blocks(extents: Extents, a: Contiguous, b: Contiguous) -> Choice {
     let size = |extent: usize| if extent <= 64 { 64 } else { 128 };
     Choice::Blocks {
-        aligned: a == Contiguous::Columns && b == Contiguous::Columns,
+        // A copy of 16 bytes must not reach behind the end of a row.
+        aligned: a == Contiguous::Columns && b == Contiguous::Columns && extents.k.is_multiple_of(8),
         rows: size(extents.m),
         columns: size(extents.n),
     }
@@ -135,7 +136,7 @@ fn time_of_memory(extents: Extents, down: f64, across: f64, share: f64) -> f64 {
 }
 
 /// Microseconds of the kernel `tiles`, and its blocks.
-fn time_of_tiles(machine: &Machine, extents: Extents, columns: i64, step: f64) -> (f64, i32) {
+pub(super) fn time_of_tiles(machine: &Machine, extents: Extents, columns: i64, step: f64) -> (f64, i32) {
     let down = extents.m.div_ceil(128) as f64;
     let across = extents.n.div_ceil(columns as usize) as f64;
     let tiles = extents.batch as f64 * down * across;
@@ -149,7 +150,7 @@ fn time_of_tiles(machine: &Machine, extents: Extents, columns: i64, step: f64) -
 }
 
 /// Microseconds of the kernel `columns`.
-fn time_of_columns(machine: &Machine, extents: Extents, rows: i64, split: i64) -> f64 {
+pub(super) fn time_of_columns(machine: &Machine, extents: Extents, rows: i64, split: i64) -> f64 {
     let down = extents.m.div_ceil(rows as usize) as f64;
     let across = extents.n.div_ceil(64) as f64;
     let tiles = extents.batch as f64 * down * across;
