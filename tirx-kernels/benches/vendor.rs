@@ -2,6 +2,10 @@
 //!
 //! - `gemm M N K COPIES`: prepares a product of random bfloat16 matrices, with B as `[N, K]` in COPIES copies that take turns, and
 //!   prints the candidates with their times;
+//! - `fused M N K`: prepares such a product with bias and GELU, and prints its time; `gated M N K` one with the gate of SwiGLU;
+//! - `fp8 M N K`: prepares a product of e4m3 elements with a scale of each tensor; C has bfloat16 elements;
+//! - `scaled M N K`: prepares such a product with scales of blocks;
+//! - `grouped GROUPS ROWS N K`: prepares a product by groups of rows of equal sizes, ROWS in all;
 //! - `attention BATCH HEADS HEADS_OF_K QUERIES KEYS HEAD CAUSAL`: prepares attention, and prints the candidates with their times;
 //! - `packed HEADS HEADS_OF_K HEAD CAUSAL LENGTH…`: prepares attention of packed sequences with these lengths, likewise;
 //! - `backward BATCH HEADS HEADS_OF_K QUERIES KEYS HEAD CAUSAL`: prepares the backward pass, likewise;
@@ -10,13 +14,24 @@
 use std::io::{BufRead, Write};
 
 use tirx_kernels::attention::{self, Options, Sequences};
-use tirx_kernels::gemm::Plan;
-use tirx_rt::{Device, Graph, Stream, Tensor, bf16};
+use tirx_kernels::gemm::{self, Activation, Matmul, Plan};
+use tirx_rt::{Device, Element, Graph, Stream, Tensor, bf16, f8e4m3};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Random normal numbers: a block of them, repeated.
+/// Random normal numbers.
 fn normal(stream: &Stream, rows: usize, columns: usize, seed: u64) -> Result<Tensor<bf16>> {
+    normal_of(stream, rows, columns, seed, bf16::from_f64)
+}
+
+/// Random normal numbers of an element type: a block of them, repeated.
+fn normal_of<T: Element>(
+    stream: &Stream,
+    rows: usize,
+    columns: usize,
+    seed: u64,
+    round: impl Fn(f64) -> T,
+) -> Result<Tensor<T>> {
     let mut state = seed | 1;
     let mut uniform = || {
         state ^= state << 13;
@@ -25,10 +40,10 @@ fn normal(stream: &Stream, rows: usize, columns: usize, seed: u64) -> Result<Ten
         ((state >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     };
     // A prime, so that rows differ.
-    let block: Vec<bf16> = (0..1_000_003)
-        .map(|_| bf16::from_f64((-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()))
+    let block: Vec<T> = (0..1_000_003)
+        .map(|_| round((-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()))
         .collect();
-    let values: Vec<bf16> = (0..rows * columns).map(|i| block[i % block.len()]).collect();
+    let values: Vec<T> = (0..rows * columns).map(|i| block[i % block.len()]).collect();
     Ok(Tensor::from_slice(stream, &values, [rows, columns])?)
 }
 
@@ -93,6 +108,91 @@ fn options(causal: usize) -> Options {
         0 => Options::default(),
         _ => Options::causal(),
     }
+}
+
+/// A graph of as many launches as take long enough to be measured.
+fn record(
+    stream: &Stream,
+    name: &str,
+    flops: f64,
+    launch: impl FnMut(&Stream) -> tirx_kernels::Result<()>,
+) -> Result<Prepared> {
+    let launches = launches(flops);
+    Ok(Prepared {
+        graphs: vec![(name.into(), capture(stream, launches, launch)?)],
+        launches,
+    })
+}
+
+fn prepare_fused(stream: &Stream, [m, n, k]: [usize; 3]) -> Result<Prepared> {
+    let (a, b, bias) = (
+        normal(stream, m, k, 1)?,
+        normal(stream, n, k, 2)?,
+        normal(stream, 1, n, 3)?,
+    );
+    let (b, bias) = (b.permute(&[1, 0])?, bias.reshape([n])?);
+    let mut c = Tensor::zeros(stream, [m, n])?;
+    let product = Matmul::new().bias(&bias).activation(Activation::GeluTanh);
+    record(stream, "fused", 2.0 * (m * n * k) as f64, |s| {
+        product.run(s, &a, &b, &mut c)
+    })
+}
+
+fn prepare_gated(stream: &Stream, [m, n, k]: [usize; 3]) -> Result<Prepared> {
+    let (a, gate, up) = (
+        normal(stream, m, k, 1)?,
+        normal(stream, n, k, 2)?,
+        normal(stream, n, k, 3)?,
+    );
+    let (gate, up) = (gate.permute(&[1, 0])?, up.permute(&[1, 0])?);
+    let mut c = Tensor::zeros(stream, [m, n])?;
+    record(stream, "gated", 4.0 * (m * n * k) as f64, |s| {
+        gemm::swiglu(s, &a, &gate, &up, &mut c)
+    })
+}
+
+fn prepare_fp8(stream: &Stream, [m, n, k]: [usize; 3]) -> Result<Prepared> {
+    let round = |x: f64| f8e4m3::from_f32(x as f32);
+    let (a, b) = (
+        normal_of(stream, m, k, 1, round)?,
+        normal_of(stream, n, k, 2, round)?,
+    );
+    let b = b.permute(&[1, 0])?;
+    let scale = Tensor::full(stream, 0.5f32, [1])?;
+    let mut c = Tensor::<bf16>::zeros(stream, [m, n])?;
+    let product = Matmul::new().scale_a(&scale).scale_b(&scale);
+    record(stream, "fp8", 2.0 * (m * n * k) as f64, |s| {
+        product.run(s, &a, &b, &mut c)
+    })
+}
+
+fn prepare_scaled(stream: &Stream, [m, n, k]: [usize; 3]) -> Result<Prepared> {
+    let round = |x: f64| f8e4m3::from_f32(x as f32);
+    let (a, b) = (
+        normal_of(stream, m, k, 1, round)?,
+        normal_of(stream, n, k, 2, round)?,
+    );
+    let b = b.permute(&[1, 0])?;
+    let steps = k.div_ceil(128);
+    let of_a = Tensor::full(stream, 0.5f32, [m, steps])?;
+    let of_b = Tensor::full(stream, 0.25f32, [n.div_ceil(128), steps])?;
+    let mut c = Tensor::<bf16>::zeros(stream, [m, n])?;
+    let product = Matmul::new().block_scales(&of_a, &of_b);
+    record(stream, "scaled", 2.0 * (m * n * k) as f64, |s| {
+        product.run(s, &a, &b, &mut c)
+    })
+}
+
+fn prepare_grouped(stream: &Stream, [groups, rows, n, k]: [usize; 4]) -> Result<Prepared> {
+    let (a, b) = (normal(stream, rows, k, 1)?, normal(stream, groups * n, k, 2)?);
+    let b = b.reshape([groups, n, k])?;
+    let b = b.permute(&[0, 2, 1])?;
+    let offsets: Vec<i32> = (0..=groups).map(|e| (e * rows / groups) as i32).collect();
+    let offsets = Tensor::from_slice(stream, &offsets, [groups + 1])?;
+    let mut c = Tensor::<bf16>::zeros(stream, [rows, n])?;
+    record(stream, "grouped", 2.0 * (rows * n * k) as f64, |s| {
+        gemm::grouped(s, &a, &b, &offsets, &mut c)
+    })
 }
 
 fn prepare_attention(
@@ -227,6 +327,11 @@ fn main() -> Result<()> {
                     .collect::<std::result::Result<Vec<usize>, _>>()?;
                 prepared = match (work, &numbers[..]) {
                     ("gemm", &[m, n, k, copies]) => prepare(&stream, [m, n, k, copies])?,
+                    ("fused", &[m, n, k]) => prepare_fused(&stream, [m, n, k])?,
+                    ("gated", &[m, n, k]) => prepare_gated(&stream, [m, n, k])?,
+                    ("fp8", &[m, n, k]) => prepare_fp8(&stream, [m, n, k])?,
+                    ("scaled", &[m, n, k]) => prepare_scaled(&stream, [m, n, k])?,
+                    ("grouped", &[groups, rows, n, k]) => prepare_grouped(&stream, [groups, rows, n, k])?,
                     ("attention", &[b, h, of_k, queries, keys, head, causal]) => {
                         prepare_attention(&stream, [b, h, of_k, queries, keys, head, causal])?
                     }

@@ -1,15 +1,30 @@
-//! Matrix products: C = A B with bfloat16 or float16 elements and float32 accumulators.
+//! Matrix products: C = A B with float32 accumulators, and more in the same launch.
+//!
+//! | function | computes | elements of A and B |
+//! |---|---|---|
+//! | [`matmul`], [`Plan`] | A B | `bf16`, `f16` |
+//! | [`Matmul::run`] | activation(scales A B + bias) + residual, C of another type | also 8 bits (scales of tensors, rows, blocks), `f32` as tf32 |
+//! | [`swiglu`], [`Matmul::run_gated`] | activation(A B) * (A up) | `bf16`, `f16` |
+//! | [`grouped`], [`Matmul::run_grouped`] | each group of rows of A times a matrix of its own | `bf16`, `f16`, 8 bits |
+//! | [`Matmul::run_grouped_gated`] | groups of rows with gates | `bf16`, `f16` |
 //!
 //! A is `[M, K]`, B is `[K, N]` and C is `[M, N]`, or all three have a batch dimension in front. Extents are any numbers from 0 on, and
 //! every tensor may be a view with any strides: `&w.permute(&[1, 0])?` multiplies by the transpose of `w`, without a copy.
 //!
-//! | operands | kernel |
+//! | operands of `matmul` and of `Matmul::run` | kernel |
 //! |---|---|
 //! | on Hopper: rows or columns contiguous, other strides multiples of 8 elements, addresses multiples of 16 bytes | warpgroup MMA with tensor copies |
 //! | on other GPUs: contiguous along K, other strides and addresses as above | `mma.sync` with `cp.async` |
 //! | any other strides | `mma.sync`, element by element: several times slower |
+//!
+//! `Matmul::run` takes the first row for A with contiguous rows, and for float32 if B is contiguous along K. Elements of 8 bits, gates and groups run on Hopper with
+//! operands of the first row, 8 bits with B contiguous along K. Other operands are refused before the launch.
 
 mod choice;
+mod fused;
+mod general;
+mod grouped;
+mod launch;
 mod operand;
 
 use std::fmt;
@@ -20,6 +35,9 @@ use crate::generated::kernels;
 use crate::machine::Machine;
 use crate::{Error, Result};
 use choice::Choice;
+pub use fused::{Activation, Matmul};
+pub use grouped::{grouped, swiglu};
+pub use launch::{GatedInput, GroupedInput, Input};
 use operand::{Contiguous, Operand};
 
 mod sealed {
@@ -119,7 +137,7 @@ impl Plan {
         b: &impl AsTensor<T>,
         c: &impl AsTensor<T>,
     ) -> Result<Vec<Plan>> {
-        let extents = extents(a.tensor(), b.tensor(), c.tensor())?;
+        let extents = extents(a.tensor().shape(), b.tensor().shape(), c.tensor().shape())?;
         let [a, b, c] = [a.tensor(), b.tensor(), c.tensor()].map(Operand::from_tensor);
         let turned = c.contiguous != Contiguous::Columns && c.turned().contiguous == Contiguous::Columns;
         let machine = Machine::of_device(device)?;
@@ -148,7 +166,7 @@ impl Plan {
         c: &mut impl AsTensorMut<T>,
     ) -> Result<()> {
         let (a, b, c) = (a.tensor(), b.tensor(), c.tensor_mut());
-        let found = extents(a, b, c)?;
+        let found = extents(a.shape(), b.shape(), c.shape())?;
         if found != self.extents {
             return Err(Error::Shape(format!(
                 "the plan is for {:?}, the tensors have {found:?}",
@@ -205,8 +223,8 @@ impl Extents {
 }
 
 /// The extents of a product of tensors of two or three dimensions.
-fn extents<T: Element>(a: &Tensor<T>, b: &Tensor<T>, c: &Tensor<T>) -> Result<Extents> {
-    let (extents, others) = match (a.shape(), b.shape(), c.shape()) {
+fn extents(a: &[usize], b: &[usize], c: &[usize]) -> Result<Extents> {
+    let (extents, others) = match (a, b, c) {
         (&[m, k], &[k_of_b, n], &[m_of_c, n_of_c]) => (
             Extents { batch: 1, m, n, k },
             [(k, k_of_b), (m, m_of_c), (n, n_of_c), (1, 1)],
@@ -232,10 +250,7 @@ fn extents<T: Element>(a: &Tensor<T>, b: &Tensor<T>, c: &Tensor<T>) -> Result<Ex
     if others.iter().any(|(one, other)| one != other) {
         return Err(Error::Shape(format!(
             "a product takes A of shape [M, K], B of [K, N] and C of [M, N], or each with a batch dimension in front; \
-             A has {:?}, B {:?} and C {:?}",
-            a.shape(),
-            b.shape(),
-            c.shape()
+             A has {a:?}, B {b:?} and C {c:?}"
         )));
     }
     match [extents.batch, extents.m, extents.n, extents.k].iter().max() {

@@ -17,7 +17,7 @@
 //!
 //! | module | feature | functions |
 //! |---|---|---|
-//! | [`gemm`] | `gemm` | matrix products of bfloat16 and float16, for any extents and strides |
+//! | [`gemm`] | `gemm` | matrix products of bfloat16 and float16, for any extents and strides; bias, activation, residual, gates, groups; fp8, int8, tf32 |
 //! | [`attention`] | `attention` | attention forward and backward: grouped queries, causal, windows, bounded scores, packed sequences |
 //!
 //! Launches allocate no device memory and can be captured in a graph. A call with unsupported input is an error before the launch.

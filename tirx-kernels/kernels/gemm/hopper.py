@@ -10,21 +10,18 @@ from tvm.backend.cuda.lang import Pipeline, PipelineState
 from tvm.backend.cuda.tile_primitive.tma_utils import SwizzleMode, mma_shared_layout
 from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
-from tvm.tirx.layout import S, TileLayout, laneid, wid_in_wg
+from tvm.tirx.layout import S, TileLayout
+
+from epilogue import BYTES, accumulator, activate, optional
 
 
-def accumulator(columns):
-    """The registers of a warpgroup that hold 64 rows of an accumulator of wgmma."""
-    return TileLayout(S[(4, 2, 8, columns // 8, 4, 2) : (1 @ wid_in_wg, 2, 4 @ laneid, 4, 1 @ laneid, 1)])
-
-
-def operands(a, b, c, dtype, TRANS_A, TRANS_B):
+def operands(a, b, c, dtype, TRANS_A, TRANS_B, out=None):
     """The buffers of one product: extents and strides at run time."""
     BATCH, M, N, K = T.int32(), T.int32(), T.int32(), T.int32()
     a_batch, a_row, b_batch, b_row, c_batch, c_row = T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
     A = T.match_buffer(a, (BATCH, K, M) if TRANS_A else (BATCH, M, K), dtype, strides=(a_batch, a_row, 1))
     B = T.match_buffer(b, (BATCH, K, N) if TRANS_B else (BATCH, N, K), dtype, strides=(b_batch, b_row, 1))
-    C = T.match_buffer(c, (BATCH, M, N), dtype, strides=(c_batch, c_row, 1))
+    C = T.match_buffer(c, (BATCH, M, N), out or dtype, strides=(c_batch, c_row, 1))
     return BATCH, M, N, K, A, B, C
 
 
@@ -133,16 +130,24 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, blocks: T.int32, *, dtype: T.co
 
 
 @T.jit
-def columns(a: T.handle, b: T.handle, c: T.handle, *, dtype: T.constexpr, BN: T.constexpr = 64, SPLIT: T.constexpr = 2,
-            TRANS_B: T.constexpr = False):
+def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), residual: T.Optional(T.handle),
+            scale_a: T.Optional(T.handle), scale_b: T.Optional(T.handle), alpha: T.Optional(T.float32), activation: T.Optional(T.int32), *,
+            dtype: T.constexpr, BN: T.constexpr = 64, SPLIT: T.constexpr = 2, TRANS_B: T.constexpr = False, out: T.constexpr = ""):
     """For few rows of A. The instruction's rows are 64 columns of B, so that 8 rows of A fill an instruction.
 
     The SPLIT blocks of a cluster share a tile of C. Each block takes a part of K, and they add their parts through
-    distributed shared memory."""
+    distributed shared memory. With `alpha`, C is that of `general` in `general.py`, of type `out`; the other optional parameters belong to it."""
     BM = T.meta_var(64)
     # Few long copies keep as many bytes under way as many short ones, with fewer barriers.
-    BK, STAGES = T.meta_var({16: (128, 5), 32: (128, 5), 64: (64, 6), 128: (64, 8)}[BN])
-    BATCH, M, N, K, A, B, C = operands(a, b, c, dtype, False, TRANS_B)
+    LENGTH, STAGES = T.meta_var({16: (256, 5), 32: (256, 5), 64: (128, 6), 128: (128, 8)}[BN])      # in bytes
+    BK = T.meta_var(LENGTH // BYTES[dtype])
+    out = T.meta_var(out or dtype)
+    BATCH, M, N, K, A, B, C = operands(a, b, c, dtype, False, TRANS_B, out)
+    if alpha is not None:
+        Bias, (bias_batch, bias_columns) = optional(bias, 2, out)
+        Residual, (r_batch, r_rows, r_columns) = optional(residual, 3, out)
+        ScaleA, (sa_batch, sa_rows) = optional(scale_a, 2, "float32")
+        ScaleB, (sb_batch, sb_columns) = optional(scale_b, 2, "float32")
     THREADS = T.meta_var(256)
     T.device_entry()
     T.attr({"tirx.use_programtic_dependent_launch": True})
@@ -176,7 +181,7 @@ def columns(a: T.handle, b: T.handle, c: T.handle, *, dtype: T.constexpr, BN: T.
             if T.ptx.elect_sync():
                 for k in range(first, last):
                     pipe.empty.wait(ring.stage, ring.phase)
-                    pipe.full.arrive(ring.stage, (BM + BN) * BK * 2)
+                    pipe.full.arrive(ring.stage, (BM + BN) * LENGTH)
                     bar: T.let = pipe.full.ptr_to([ring.stage])
                     if TRANS_B:
                         Tx.copy_async(Bs[ring.stage], B[batch, k * BK : k * BK + BK, n : n + BM], mbar=bar)
@@ -211,9 +216,9 @@ def columns(a: T.handle, b: T.handle, c: T.handle, *, dtype: T.constexpr, BN: T.
         i: T.let = index // (BM // 4)
         j: T.let = index % (BM // 4) * 4
         if step * THREADS + tid < VECTORS and m + i < M and i < BN and n + j < N:
-            total = T.alloc_local((4,), "float32")
+            total = T.alloc_local((1, 4), "float32")
             for e in T.vectorized(4):
-                total[e] = T.float32(0)
+                total[0, e] = T.float32(0)
             for other in T.unroll(SPLIT):
                 there: T.let = T.reinterpret("handle", T.ptx.map_shared_rank(parts.ptr_to([i, j]), other))
                 far = T.decl_buffer((4,), "float32", data=there)
@@ -221,8 +226,21 @@ def columns(a: T.handle, b: T.handle, c: T.handle, *, dtype: T.constexpr, BN: T.
                 for e in T.vectorized(4):
                     near[e] = far[e]
                 for e in T.unroll(4):
-                    total[e] += near[e]
+                    total[0, e] += near[e]
+            if alpha is not None:
+                for e in T.unroll(4):
+                    total[0, e] = total[0, e] * alpha
+                    if sa_rows > 0:
+                        total[0, e] = total[0, e] * ScaleA[T.min(batch, sa_batch - 1), T.min(m + i, sa_rows - 1)]
+                    if sb_columns > 0:
+                        total[0, e] = total[0, e] * ScaleB[T.min(batch, sb_batch - 1), T.min(n + j + e, sb_columns - 1)]
+                    if bias_columns > 0:
+                        total[0, e] = total[0, e] + T.cast(Bias[T.min(batch, bias_batch - 1), n + j + e], "float32")
+                activate(total, 1, 4, activation)
+                if r_columns > 0:
+                    for e in T.unroll(4):
+                        total[0, e] = total[0, e] + T.cast(Residual[batch, m + i, n + j + e], "float32")
             for e in T.vectorized(4):
-                C[batch, m + i, n + j + e] = T.cast(total[e], dtype)
+                C[batch, m + i, n + j + e] = T.cast(total[0, e], out)
     if SPLIT > 1:
         T.cuda.cluster_sync()

@@ -13,7 +13,7 @@ pub(super) enum Contiguous {
     Neither,
 }
 
-/// The memory of a matrix, or of a batch of matrices, with elements of 16 bits.
+/// The memory of a matrix, or of a batch of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Operand {
     pub(super) contiguous: Contiguous,
@@ -27,10 +27,11 @@ impl Operand {
             [batch, row, column] => (batch, row, column),
             _ => (1, 1, 1),
         };
-        let aligned = tensor.address().is_multiple_of(16) && batch.is_multiple_of(8);
+        let unit = 16 / size_of::<T>();
+        let aligned = tensor.address().is_multiple_of(16) && batch.is_multiple_of(unit);
         let contiguous = match (row, column) {
-            (row, 1) if aligned && row.is_multiple_of(8) => Contiguous::Columns,
-            (1, column) if aligned && column.is_multiple_of(8) => Contiguous::Rows,
+            (row, 1) if aligned && row.is_multiple_of(unit) => Contiguous::Columns,
+            (1, column) if aligned && column.is_multiple_of(unit) => Contiguous::Rows,
             _ => Contiguous::Neither,
         };
         Operand { contiguous }

@@ -1,0 +1,238 @@
+//! The kernels that are built for each element type, and their launches.
+
+use tirx_rt::{Stream, Tensor, View, bf16, f8e4m3, f8e5m2, f16};
+
+use super::general::{Built, Kernel};
+use crate::generated::kernels;
+use crate::{Error, Result};
+
+/// An element type of A and B in a product whose C has elements of type `O`; the table of [`Matmul`](super::Matmul) lists them.
+pub trait Input<O: tirx_rt::Element>: sealed::Launch<O> {}
+
+/// An element type of A, B and C in a product with a gate: `bf16` or `f16`.
+pub trait GatedInput: sealed::LaunchGated {}
+
+/// An element type of A and B in a product by groups of rows whose C has elements of type `O`: `bf16` with `bf16`, `f16` with `f16`,
+/// and `f8e4m3` with `bf16`.
+pub trait GroupedInput<O: tirx_rt::Element>: sealed::LaunchGrouped<O> {}
+
+/// The operands of a launch, checked and with all their dimensions. B is `[batch, N, K]`, or `[batch, K, N]` if it is `turned_b`.
+pub struct Call<'a, T: tirx_rt::Element, O: tirx_rt::Element> {
+    pub(super) stream: &'a Stream,
+    pub(super) a: &'a Tensor<T>,
+    pub(super) b: View<'a, T>,
+    pub(super) up: Option<View<'a, T>>,
+    pub(super) bias: &'a Tensor<O>,
+    pub(super) residual: &'a Tensor<O>,
+    pub(super) scale_a: &'a Tensor<f32>,
+    pub(super) scale_b: &'a Tensor<f32>,
+    pub(super) alpha: f32,
+    pub(super) activation: i32,
+    pub(super) vectors: i32,
+    pub(super) turned_b: bool,
+    /// Clusters of blocks.
+    pub(super) blocks: i32,
+}
+
+pub(super) mod sealed {
+    use tirx_rt::{Element, Tensor};
+
+    use super::{Built, Call, Kernel};
+    use crate::Result;
+
+    pub trait Launch<O: Element>: Element {
+        const BUILT: Built;
+        fn launch(call: &Call<'_, Self, O>, kernel: Kernel, c: &mut Tensor<O>) -> Result<()>;
+    }
+
+    pub trait LaunchGated: Element {
+        fn launch(call: &Call<'_, Self, Self>, c: &mut Tensor<Self>) -> Result<()>;
+        fn launch_grouped(
+            call: &Call<'_, Self, Self>,
+            offsets: &Tensor<i32>,
+            c: &mut Tensor<Self>,
+        ) -> Result<()>;
+    }
+
+    pub trait LaunchGrouped<O: Element>: Element {
+        const BUILT: Built;
+        fn launch(
+            call: &Call<'_, Self, O>,
+            kernel: Kernel,
+            offsets: &Tensor<i32>,
+            c: &mut Tensor<O>,
+        ) -> Result<()>;
+    }
+}
+
+fn not_built(kernel: Kernel) -> Result<()> {
+    Err(Error::Shape(format!(
+        "{kernel:?} is not built for these element types"
+    )))
+}
+
+/// Calls a form of `general`: its operands in front of C and behind the scales, and its compile-time values.
+macro_rules! general {
+    ($name:ident($call:ident, [$($up:expr)?], $c:ident, [$($offsets:expr)?]) $({ $($field:ident: $value:expr),* })?) => {{
+        kernels::$name::launch(
+            $call.stream,
+            $(kernels::$name::Constexpr { $($field: $value),* },)?
+            $call.a,
+            &$call.b,
+            $($up,)?
+            $c,
+            $call.bias,
+            $call.residual,
+            $call.scale_a,
+            $call.scale_b,
+            $($offsets,)?
+            $call.alpha,
+            $call.activation,
+            $call.vectors,
+            $call.blocks,
+        )?;
+        Ok(())
+    }};
+}
+
+/// Calls `columns` or `blocks` with compile-time values.
+macro_rules! fused {
+    ($name:ident($call:ident, $c:ident) { $($field:ident: $value:expr),* }) => {{
+        kernels::$name::launch(
+            $call.stream,
+            kernels::$name::Constexpr { $($field: $value),* },
+            $call.a,
+            &$call.b,
+            $c,
+            $call.bias,
+            $call.residual,
+            $call.scale_a,
+            $call.scale_b,
+            $call.alpha,
+            $call.activation,
+        )?;
+        Ok(())
+    }};
+}
+
+/// The kernels of products of `$ty` with C of `$out`.
+macro_rules! products {
+    ($ty:ty => $out:ty, $built:expr, |$call:ident, $c:ident| { $($pattern:pat => $launch:expr,)* }) => {
+        impl sealed::Launch<$out> for $ty {
+            const BUILT: Built = $built;
+
+            fn launch($call: &Call<'_, $ty, $out>, kernel: Kernel, $c: &mut Tensor<$out>) -> Result<()> {
+                match kernel {
+                    $($pattern => $launch,)*
+                    other => not_built(other),
+                }
+            }
+        }
+
+        impl Input<$out> for $ty {}
+    };
+}
+
+/// The kernels of products of `$ty` by groups of rows with C of `$out`.
+macro_rules! groups {
+    ($ty:ty => $out:ty, $built:expr, |$call:ident, $offsets:ident, $c:ident| { $($pattern:pat => $launch:expr,)* }) => {
+        impl sealed::LaunchGrouped<$out> for $ty {
+            const BUILT: Built = $built;
+
+            fn launch($call: &Call<'_, $ty, $out>, kernel: Kernel, $offsets: &Tensor<i32>, $c: &mut Tensor<$out>) -> Result<()> {
+                match kernel {
+                    $($pattern => $launch,)*
+                    other => not_built(other),
+                }
+            }
+        }
+
+        impl GroupedInput<$out> for $ty {}
+    };
+}
+
+/// All products of an element type of 16 bits, which have kernels for B in both orders.
+macro_rules! sixteen_bits {
+    ($ty:ty, $general:ident, $blocks:ident) => {
+        products!($ty => $ty, Built { blocks: true, columns: true, ..Built::TILES }, |call, c| {
+            Kernel::Tiles { columns, .. } => general!($general(call, [], c, []) { BN: columns, TRANS_B: call.turned_b }),
+            Kernel::Columns { rows } => fused!(gemm_columns_fused(call, c) { BN: rows, TRANS_B: call.turned_b }),
+            Kernel::Blocks { aligned } => fused!($blocks(call, c) { ALIGNED: aligned }),
+        });
+        products!($ty => f32, Built { blocks: true, ..Built::TILES }, |call, c| {
+            Kernel::Tiles { columns, .. } => general!($general(call, [], c, []) { BN: columns, TRANS_B: call.turned_b }),
+            Kernel::Blocks { aligned } => fused!($blocks(call, c) { ALIGNED: aligned }),
+        });
+        groups!($ty => $ty, Built::TILES, |call, offsets, c| {
+            Kernel::Tiles { columns, .. } => general!(gemm_grouped(call, [], c, [offsets]) { BN: columns, TRANS_B: call.turned_b }),
+        });
+
+        impl sealed::LaunchGated for $ty {
+            fn launch(call: &Call<'_, $ty, $ty>, c: &mut Tensor<$ty>) -> Result<()> {
+                let up = call.up.as_deref().unwrap_or(&call.b);
+                general!(gemm_gated(call, [up], c, []) { TRANS_B: call.turned_b })
+            }
+
+            fn launch_grouped(call: &Call<'_, $ty, $ty>, offsets: &Tensor<i32>, c: &mut Tensor<$ty>) -> Result<()> {
+                let up = call.up.as_deref().unwrap_or(&call.b);
+                general!(gemm_grouped_gated(call, [up], c, [offsets]) { TRANS_B: call.turned_b })
+            }
+        }
+
+        impl GatedInput for $ty {}
+    };
+}
+
+sixteen_bits!(bf16, gemm_general_bf16, gemm_blocks_bf16);
+sixteen_bits!(f16, gemm_general_f16, gemm_blocks_f16);
+
+const E4M3: Built = Built {
+    tiles: &[(128, 1), (256, 2)],
+    ..Built::TILES
+};
+
+products!(f8e4m3 => bf16, Built { columns: true, scaled: true, ..E4M3 }, |call, c| {
+    Kernel::Tiles { columns: 128, .. } => general!(gemm_general_fp8(call, [], c, [])),
+    Kernel::Tiles { .. } => general!(gemm_general_fp8_wide(call, [], c, [])),
+    Kernel::Columns { rows } => fused!(gemm_columns_fp8(call, c) { dtype: "float8_e4m3fn", out: "bfloat16", BN: rows }),
+    Kernel::Scaled { cluster } => general!(gemm_scaled(call, [], c, []) { CLUSTER: cluster }),
+});
+products!(f8e4m3 => f32, Built { scaled: true, ..E4M3 }, |call, c| {
+    Kernel::Tiles { columns: 128, .. } => general!(gemm_general_fp8(call, [], c, [])),
+    Kernel::Tiles { .. } => general!(gemm_general_fp8_wide(call, [], c, [])),
+    Kernel::Scaled { cluster } => general!(gemm_scaled(call, [], c, []) { CLUSTER: cluster }),
+});
+products!(f8e4m3 => f16, E4M3, |call, c| {
+    Kernel::Tiles { columns: 128, .. } => general!(gemm_general_fp8(call, [], c, [])),
+    Kernel::Tiles { .. } => general!(gemm_general_fp8_wide(call, [], c, [])),
+});
+groups!(f8e4m3 => bf16, Built { scaled: true, ..Built::TILES }, |call, offsets, c| {
+    Kernel::Tiles { columns, .. } => general!(gemm_grouped_fp8(call, [], c, [offsets]) {
+        dtype: "float8_e4m3fn", out: "bfloat16", BN: columns
+    }),
+    Kernel::Scaled { cluster } => general!(gemm_grouped_scaled(call, [], c, [offsets]) {
+        dtype: "float8_e4m3fn", out: "bfloat16", SCALED: true, CLUSTER: cluster
+    }),
+});
+
+const E5M2: Built = Built {
+    tiles: &[(128, 1)],
+    ..Built::TILES
+};
+
+products!(f8e5m2 => bf16, E5M2, |call, c| {
+    Kernel::Tiles { .. } => general!(gemm_general_e5m2(call, [], c, [])),
+});
+products!(f8e5m2 => f32, E5M2, |call, c| {
+    Kernel::Tiles { .. } => general!(gemm_general_e5m2(call, [], c, [])),
+});
+products!(i8 => i32, Built::TILES, |call, c| {
+    Kernel::Tiles { columns, .. } => general!(gemm_general_int8(call, [], c, []) { BN: columns }),
+});
+products!(i8 => bf16, Built::TILES, |call, c| {
+    Kernel::Tiles { columns, .. } => general!(gemm_general_int8(call, [], c, []) { BN: columns }),
+});
+products!(f32 => f32, Built { blocks: true, ..Built::TILES }, |call, c| {
+    Kernel::Tiles { columns, .. } => general!(gemm_general_f32(call, [], c, []) { dtype: "float32", BN: columns }),
+    Kernel::Blocks { aligned } => fused!(gemm_blocks_f32(call, c) { dtype: "float32", ALIGNED: aligned, BM: 64 }),
+});
