@@ -1,6 +1,6 @@
 """On a GPU machine: `./vendor` (a bench of tirx-kernels) beside cuBLAS and cuDNN, in turn, with random normal values.
 
-python vendor.py [gemm] [few] [attention] [packed] [backward]: a line for each shape with the chosen kernel, its time, the vendor's time and their ratio (above 1: ours is
+python vendor.py [gemm] [few] [fused] [gated] [fp8] [scaled] [grouped] [attention] [packed] [backward]: a line for each shape with the chosen kernel, its time, the vendor's time and their ratio (above 1: ours is
 faster), and the fastest candidate if the model chose another one.
 """
 import inspect
@@ -100,6 +100,61 @@ def compare(name, command, theirs, count, flops):
     return vendor / median[chosen], vendor / median[best]
 
 
+def one(command, theirs, flops):
+    """Times a kernel that has no candidates beside the vendor's launches, which a graph repeats as often as ours."""
+    ask(command)
+    count = 20 if flops / 7e14 < 1e-4 else 1
+    ratio = compare(command, command, graph([theirs], count), count, flops)[0]
+    torch.cuda.empty_cache()
+    return ratio
+
+
+def normal(*shape):
+    return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
+
+
+def fused(m, n, k):
+    """Bias and GELU by the hyperbolic tangent: the epilogue of cuBLASLt."""
+    a, b, bias = normal(m, k), normal(n, k), normal(n)
+    return one(f"fused {m} {n} {k}", lambda: torch._addmm_activation(bias, a, b.t(), use_gelu=True), 2 * m * n * k)
+
+
+def gated(m, n, k):
+    """Beside one product by both matrices and nothing more: the vendor has no gate."""
+    a, b = normal(m, k), normal(2 * n, k)
+    c = torch.empty(m, 2 * n, device="cuda", dtype=torch.bfloat16)
+    return one(f"gated {m} {n} {k}", lambda: torch.matmul(a, b.t(), out=c), 4 * m * n * k)
+
+
+def fp8(m, n, k):
+    a, b = (normal(rows, k).to(torch.float8_e4m3fn) for rows in (m, n))
+    scale = torch.full((), 0.5, device="cuda")
+    run = lambda: torch._scaled_mm(a, b.t(), scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16, use_fast_accum=True)
+    return one(f"fp8 {m} {n} {k}", run, 2 * m * n * k)
+
+
+def scaled(m, n, k):
+    """Scales of blocks, beside the share of the peak that DeepGEMM publishes: 1,550 of 1,979 TFLOP/s."""
+    ask(f"scaled {m} {n} {k}")
+    time = statistics.median(float(ask("go").split(";")[0].split("|")[1]) for _ in range(20))
+    rate = 2 * m * n * k / time / 1e6
+    print(f"scaled {m} {n} {k}: {time:.1f} us {rate:.0f} TFLOP/s, ratio {rate / 1550:.3f}", flush=True)
+    return rate / 1550
+
+
+def grouped(groups, rows, n, k):
+    """Beside the single products of the groups, one after the other."""
+    a, b = normal(rows, k), normal(groups, n, k)
+    c = torch.empty(rows, n, device="cuda", dtype=torch.bfloat16)
+    ends = [e * rows // groups for e in range(groups + 1)]
+
+    def products():
+        for e in range(groups):
+            torch.matmul(a[ends[e]:ends[e + 1]], b[e].t(), out=c[ends[e]:ends[e + 1]])
+
+    return one(f"grouped {groups} {rows} {n} {k}", products, 2 * rows * n * k)
+
+
 def attention(batch, heads, of_k, length, head, causal):
     candidates = ask(f"attention {batch} {heads} {of_k} {length} {length} {head} {int(causal)}")
     q = torch.randn(batch, heads, length, head, device="cuda", dtype=torch.bfloat16)
@@ -165,6 +220,18 @@ if "few" in sys.argv:
     for tokens in (1, 4, 16, 64):
         for n, k in OF_8B:
             product(tokens, n, k, cold=True)
+if "fused" in sys.argv:
+    geomean("fused", [fused(*shape) for shape in shapes if shape[0] < 16384])
+if "gated" in sys.argv:
+    geomean("gated", [gated(tokens, n, k) for tokens in (128, 512, 2048, 8192) for n, k in [(14336, 4096), (28672, 8192)]])
+if "fp8" in sys.argv:
+    geomean("fp8", [fp8(*shape) for shape in shapes])
+if "scaled" in sys.argv:
+    geomean("scaled", [scaled(*shape) for shape in [(4096, 4096, 4096), (4096, 7168, 2048), (4096, 4096, 7168), (4096, 24576, 1536), (8192, 8192, 8192)]])
+if "grouped" in sys.argv:
+    cases = [(8, rows, n, k) for rows in (1024, 8192) for n, k in [(14336, 4096), (4096, 14336)]]
+    cases += [(64, rows, n, k) for rows in (512, 4096, 16384) for n, k in [(2048, 4096), (4096, 2048)]]
+    geomean("grouped", [grouped(*case) for case in cases])
 if "attention" in sys.argv:
     cases = [(max(1, 16384 // length), 16, 16 if head != 64 else 4, length, head, causal)
              for head in (64, 128, 256) for causal in (False, True) for length in (512, 1024, 2048, 4096, 8192, 16384)]

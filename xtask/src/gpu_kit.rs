@@ -20,7 +20,7 @@ if python3 -c "import torch" 2> /dev/null; then
     echo "== anchors: what cuBLAS and cuDNN reach here"
     python3 anchors.py
     echo "== vendor: tirx-kernels beside cuBLAS and cuDNN"
-    python3 vendor.py gemm few attention packed backward
+    python3 vendor.py gemm few fused gated fp8 scaled grouped attention packed backward
 fi
 echo "== launch: typed launcher, bare cuLaunchKernelEx, cudarc builder"
 ./launch --bench --noplot
