@@ -190,19 +190,20 @@ def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), r
                     Tx.copy_async(As[ring.stage], A[batch, m : m + BN, k * BK : k * BK + BK], mbar=bar)
                     ring.advance()
     else:
-        Tx.wg.zero(sums)
-        for k in range(first, last):
+        for step in range(last - first):
             pipe.full.wait(ring.stage, ring.phase)
-            Tx.wg.gemm_async(sums, Bs[ring.stage], As[ring.stage], transA=TRANS_B, accum=True)
+            Tx.wg.gemm_async(sums, Bs[ring.stage], As[ring.stage], transA=TRANS_B, accum=step > 0)
             T.ptx.wgmma.commit_group()
             T.ptx.wgmma.wait_group(1)
-            if k > first and warp == 0 and lane == 0:
+            if step > 0 and warp == 0 and lane == 0:
                 pipe.empty.arrive((ring.stage + STAGES - 1) % STAGES)
             ring.advance()
         T.ptx.wgmma.wait_group(0)
-    T.cuda.cta_sync()
-    if group == 0:
+        # Zeros before the loop, or a use of the registers outside of this branch, would make nvcc wait for each instruction.
+        if first == last:
+            Tx.wg.zero(sums)
         # The ring is done, and its memory holds this block's part of the sums, by rows of C.
+        T.cuda.warpgroup_sync(1)
         turned = T.decl_buffer((BM, BN), "float32", data=parts.data, elem_offset=parts.elem_offset, scope="shared.dyn",
                                layout=TileLayout(S[(BM, BN) : (1, BM + 4)]))
         Tx.wg.copy(turned, sums)
