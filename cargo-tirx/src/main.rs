@@ -57,7 +57,7 @@ use output::Output;
     bin_name = "cargo tirx",
     version,
     about = "GPU kernels as a Cargo build dependency: checks, tests and compiles TIRx kernels.",
-    after_help = concat!("Guide, reference and playground: ", env!("CARGO_PKG_REPOSITORY"))
+    after_help = concat!("Book, reference and playground: ", env!("CARGO_PKG_REPOSITORY"))
 )]
 struct Cli {
     #[command(subcommand)]

@@ -106,7 +106,7 @@ pub(crate) fn run(command: &New, _: &Output) -> Result<()> {
     }
     say(&format!(
         "created `{name}`: `cd {}` and `cargo run`; the kernel is kernels/vector.py\n\
-         guide, reference and playground: {}\n",
+         book, reference and playground: {}\n",
         folder.display(),
         env!("CARGO_PKG_REPOSITORY")
     ));

@@ -208,9 +208,9 @@ const PICTURES: &[(&str, &[&str])] = &[
 
 /// With `UPDATE_EXPECT=1` they are made anew.
 #[test]
-fn the_pictures_of_the_guide_are_current() {
-    let guide = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/guide");
-    let page = fs::read_to_string(guide.join("tile-primitives.md")).unwrap();
+fn the_pictures_of_the_book_are_current() {
+    let book = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/book/src");
+    let page = fs::read_to_string(book.join("memory.md")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     for (name, args) in PICTURES {
         let file = format!("layout-{name}.svg");
@@ -222,9 +222,9 @@ fn the_pictures_of_the_guide_are_current() {
         assert!(ok, "{found}");
         let made = fs::read_to_string(folder.path().join(&file)).unwrap();
         if std::env::var_os("UPDATE_EXPECT").is_some() {
-            fs::write(guide.join(&file), &made).unwrap();
+            fs::write(book.join(&file), &made).unwrap();
         }
-        let committed = fs::read_to_string(guide.join(&file)).unwrap_or_default();
+        let committed = fs::read_to_string(book.join(&file)).unwrap_or_default();
         assert!(committed == made, "{file} is old: UPDATE_EXPECT=1 makes it anew");
     }
 }

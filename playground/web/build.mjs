@@ -1,4 +1,5 @@
-// Bundles the page: `node build.mjs MODULE SITE`, the folder with the WebAssembly module and the folder to write.
+// Bundles the page: `node build.mjs MODULE SITE [BOOK]`, the folder with the WebAssembly module and the folder to write. With BOOK
+// the script and the style of the book's pages, too: they take the module from SITE.
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -7,7 +8,7 @@ import { gzipSync } from "node:zlib";
 import esbuild from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const [moduleFolder, site] = process.argv.slice(2).map((path) => resolve(path));
+const [moduleFolder, site, book] = process.argv.slice(2).map((path) => resolve(path));
 
 /** Finds the module's glue, and the functions that the glue imports from the page. */
 export const glue = (folder) => ({
@@ -57,6 +58,16 @@ async function main() {
     outdir: site,
   });
   await esbuild.build({ ...common, entryPoints: { page: join(here, "src/style.css") }, outdir: site });
+  if (book) {
+    await esbuild.build({
+      ...common,
+      entryPoints: { book: join(here, "src/book.ts") },
+      plugins: [workerText(worker.outputFiles[0].text)],
+      format: "esm",
+      outdir: book,
+    });
+    await esbuild.build({ ...common, entryPoints: { book: join(here, "src/book.css") }, outdir: book });
+  }
   copyFileSync(join(here, "src/index.html"), join(site, "index.html"));
   copyFileSync(join(moduleFolder, "tirx_bg.wasm"), join(site, "tirx.wasm"));
   let total = 0;

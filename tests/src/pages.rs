@@ -89,14 +89,47 @@ pub fn blocks(page: &str, text: &str) -> Result<Vec<Block>, String> {
     }
 }
 
-/// A page of the repository.
+/// A page of the repository. A line `{{#include FILE}}` of a block stands for the file, as in mdBook.
 ///
 /// # Errors
-/// As [`blocks`], and for a page that cannot be read.
+/// As [`blocks`], and for a page or an included file that cannot be read.
 pub fn read(path: &Path) -> Result<Vec<Block>, String> {
-    let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let load = |path: &Path| std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    blocks(&name, &text)
+    let mut found = blocks(&name, &load(path)?)?;
+    for block in &mut found {
+        let mut text = String::new();
+        for line in block.text.split_inclusive('\n') {
+            let included = line
+                .trim()
+                .strip_prefix("{{#include ")
+                .and_then(|rest| rest.strip_suffix("}}"));
+            match included {
+                Some(file) => text += &load(&path.with_file_name("").join(file.trim()))?,
+                None => text += line,
+            }
+        }
+        block.text = text;
+    }
+    Ok(found)
+}
+
+/// The pages of the book, without the table of contents, in order of their paths.
+pub fn book() -> Vec<PathBuf> {
+    fn add(folder: &Path, found: &mut Vec<PathBuf>) {
+        let entries = std::fs::read_dir(folder).expect("the book's folder is there");
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            if path.is_dir() {
+                add(&path, found);
+            } else if path.extension().is_some_and(|end| end == "md") && !path.ends_with("SUMMARY.md") {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    add(&crate::root().join("docs/book/src"), &mut found);
+    found.sort();
+    found
 }
 
 /// Tests a `python` block as a kernel file: every kernel goes through all passes to CUDA text, `# sim:` lines are run,

@@ -488,7 +488,7 @@ fn the_partition_follows_scope_and_dtype() {
     }
 }
 
-/// The table of variants in the guide is that of the compiler; `UPDATE_EXPECT=1` writes it.
+/// The table of variants in the book is that of the compiler; `UPDATE_EXPECT=1` writes it.
 #[test]
 fn a_kernel_that_asks_for_its_target_is_explained_for_it() {
     let path = tirx_tests::root().join("tests/kernels/tiles/tile_target_choices.py");
@@ -517,10 +517,10 @@ fn a_kernel_that_asks_for_its_target_is_explained_for_it() {
 }
 
 #[test]
-fn the_guide_has_the_table_of_variants() {
+fn the_book_has_the_table_of_variants() {
     const BEGIN: &str = "tests --test random_tiles variants -->\n";
     const END: &str = "<!-- end -->";
-    let path = tirx_tests::root().join("docs/guide/tile-primitives.md");
+    let path = tirx_tests::root().join("docs/book/src/tile-primitives.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(BEGIN).expect("the page has the mark");
     let (found, after) = rest.split_once(END).expect("the page has the end");

@@ -22,6 +22,8 @@ if python3 -c "import torch" 2> /dev/null; then
     echo "== vendor: tirx-kernels beside cuBLAS and cuDNN"
     python3 vendor.py gemm few fused gated fp8 scaled grouped attention packed backward
 fi
+echo "== ladder: each step of the book's GEMM ladder, the table of docs/book/src/ladder/times.txt"
+./ladder --bench | tee times.txt
 echo "== launch: typed launcher, bare cuLaunchKernelEx, cudarc builder"
 ./launch --bench --noplot
 if command -v nvcc > /dev/null; then
@@ -103,6 +105,17 @@ pub(crate) fn build(root: &Path) -> Result<()> {
         )?,
         &kit.join("launch"),
     )?;
+    let ladder = [
+        "bench",
+        "--no-run",
+        "-p",
+        "tirx-tests",
+        "--features",
+        "ladder",
+        "--bench",
+        "ladder",
+    ];
+    copy(&executable(&ladder, "ladder")?, &kit.join("ladder"))?;
     for script in ["anchors.py", "vendor.py"] {
         copy(&root.join("xtask/python").join(script), &kit.join(script))?;
     }

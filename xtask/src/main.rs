@@ -10,10 +10,12 @@
 //! | `public-kernels` | compiles every configuration of a public kernel library |
 //! | `mutants` | takes each synchronization out of each kernel with values: the simulator must report it |
 //! | `playground` | builds the page of `playground/` into `target/playground`; `--test` tests it under node and in Chromium |
+//! | `book` | builds the book of `docs/book` into `target/book`; `--test` presses each *Run* in Chromium, `--pages` writes the pages alone |
 //! | `bench` | the benches of `docs/developing/performance.md`, in release and without optimization |
 
 #![forbid(unsafe_code)]
 
+mod book;
 mod gpu_kit;
 mod oracle;
 mod playground;
@@ -121,13 +123,14 @@ fn main() -> ExitCode {
         "gpu-kit" => gpu_kit::build(root()),
         "oracle" => oracle::compare(root(), &rest),
         "playground" => playground::build(root(), &rest),
+        "book" => book::build(root(), &rest),
         "published" => published::check(root(), &rest),
         "targets" => targets::check(root(), &rest),
         "public-kernels" => public_kernels::compile_all(&rest),
         "mutants" => mutants(),
         "bench" => bench(&rest),
         _ => Err(
-            "usage: cargo xtask test | gpu-kit | oracle | playground | published | targets | public-kernels | mutants | bench"
+            "usage: cargo xtask test | gpu-kit | oracle | playground | book | published | targets | public-kernels | mutants | bench"
                 .into(),
         ),
     };

@@ -1,4 +1,5 @@
-//! Builds the playground into `target/playground`, a folder of static files, and tests it.
+//! Builds the playground into `target/playground`, a folder of static files, and tests it. The book has a playground of its own,
+//! which lies in a folder of the book.
 //!
 //! The WebAssembly module is compiled by Cargo, its JavaScript glue is written by the program `bindgen` of this package, and
 //! the page is bundled by esbuild, which npm installs as `playground/web/package-lock.json` says.
@@ -28,28 +29,14 @@ pub(crate) fn build(root: &Path, args: &[String]) -> Result<()> {
         [only] if only == "--test" => true,
         _ => return Err("usage: cargo xtask playground [--test]".into()),
     };
-    if let Err(reason) = target() {
-        let text = format!("{TARGET} is not installed, and rustup cannot fetch it: {reason}");
-        if !test {
-            return Err(text.into());
-        }
-        println!("playground: web tests skipped: {text}");
-        return Ok(());
-    }
     let folders = Folders {
         web: root.join("playground/web"),
         module: root.join("target/playground-module"),
         site: root.join("target/playground"),
     };
-    module(root, &folders)?;
-    node_modules(&folders.web)?;
-    let mut bundle = Command::new("node");
-    bundle
-        .arg("build.mjs")
-        .arg(&folders.module)
-        .arg(&folders.site)
-        .current_dir(&folders.web);
-    run(&mut bundle)?;
+    if !built(root, &folders, None, test)? {
+        return Ok(());
+    }
     match test {
         true => tests(root, &folders),
         false => {
@@ -57,6 +44,45 @@ pub(crate) fn build(root: &Path, args: &[String]) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// The script and the style of the pages in `site`, and the playground that the pages use; then the tests of the pages.
+pub(crate) fn book(root: &Path, site: &Path, test: bool) -> Result<()> {
+    let folders = Folders {
+        web: root.join("playground/web"),
+        module: root.join("target/playground-module"),
+        site: site.join("playground"),
+    };
+    if built(root, &folders, Some(site), test)? && test {
+        chromium()?;
+        let mut node = Command::new("node");
+        node.arg("test/book.mjs").arg(site).current_dir(&folders.web);
+        run(&mut node)?;
+    }
+    Ok(())
+}
+
+/// Builds the module and the page, and the script of the book's pages in `book`. False if a test is skipped, because the target is missing.
+fn built(root: &Path, folders: &Folders, book: Option<&Path>, test: bool) -> Result<bool> {
+    if let Err(reason) = target() {
+        let text = format!("{TARGET} is not installed, and rustup cannot fetch it: {reason}");
+        if !test {
+            return Err(text.into());
+        }
+        println!("web tests skipped: {text}");
+        return Ok(false);
+    }
+    module(root, folders)?;
+    node_modules(&folders.web)?;
+    let mut bundle = Command::new("node");
+    bundle
+        .arg("build.mjs")
+        .arg(&folders.module)
+        .arg(&folders.site)
+        .args(book)
+        .current_dir(&folders.web);
+    run(&mut bundle)?;
+    Ok(true)
 }
 
 /// The standard library of the target, which rustup fetches if it is missing.

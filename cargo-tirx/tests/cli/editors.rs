@@ -116,7 +116,7 @@ fn block<'a>(page: &'a str, heading: &str) -> &'a str {
 #[test]
 fn what_editors_are_told_starts_the_server() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let page = fs::read_to_string(sources.join("docs/guide/editors.md")).unwrap();
+    let page = fs::read_to_string(sources.join("docs/book/src/editors.md")).unwrap();
     let words = |value: &Value| -> Vec<String> { serde_json::from_value(value.clone()).unwrap() };
 
     let helix: Value = toml::from_str(block(&page, "Helix")).unwrap();
@@ -220,7 +220,7 @@ fn pyright_knows_the_language_by_the_stubs() {
     let both = "from tvm.script import tirx as T\n\n\n@T.prim_func\ndef k():\n    T.ptx.bar.sync(1)\n    T.ptx.bar.sync(1, 64)\n    \
                 T.ptx.bar.sync(1, 64, pred=True)\n    T.ptx.bar.sync(1, treads=64)\n";
     fs::write(folder.path("kernels/both.py"), both).unwrap();
-    // What is no type, or no definition, in Python's sense: docs/guide/tools.md.
+    // What is no type, or no definition, in Python's sense: docs/book/src/command-line.md.
     let settings = serde_json::json!({
         "include": ["kernels"],
         "stubPath": "typings",

@@ -1,11 +1,12 @@
 // The page: the kernel's editor, the views of it, and the questions to the compiler.
 
 import type { Checked, Report, Runs, Said, Source } from "module/tirx";
-import { byId, element, prose } from "./dom";
-import { annotate, editor, offsetsOf, type Mark } from "./editor";
+import { byId, element } from "./dom";
+import { annotate, editor } from "./editor";
 import { Engine, Stopped } from "./engine";
 import { examples } from "./examples";
 import { counters, timeline } from "./observed";
+import { marksOf, messageMarks } from "./marks";
 import type { Page, Pane } from "./panes";
 import { message } from "./report";
 import { results } from "./results";
@@ -58,51 +59,10 @@ function changed(): void {
   checking = setTimeout(() => void check(), 120) as unknown as number;
 }
 
-/** The marks of a message that a run gave: its place and those of its notes. */
-function marksOf(said: Said, head: string): Mark[] {
-  const marks: Mark[] = [];
-  const add = (one: Said, severity: Mark["severity"]) => {
-    if (!one.range) return;
-    const { from, to } = offsetsOf(view.state.doc, one.range);
-    marks.push({ from, to, severity, message: one.text, source: head, markClass: severity === "error" ? "race-mark" : "race-note" });
-  };
-  add(said, "error");
-  for (const child of said.children) add(child, "info");
-  return marks;
-}
-
-function repairsOf(checked: Checked): Map<string, { title: string; apply: () => void }> {
-  const found = new Map<string, { title: string; apply: () => void }>();
-  for (const repair of checked.repairs) {
-    const { edit, title, diagnostic } = repair;
-    found.set(JSON.stringify(diagnostic.range) + diagnostic.message, {
-      title,
-      apply: () => {
-        const { from, to } = offsetsOf(view.state.doc, edit.range);
-        view.dispatch({ changes: { from, to, insert: edit.newText }, userEvent: "input.repair" });
-        view.focus();
-      },
-    });
-  }
-  return found;
-}
-
 function show(): void {
   if (!checked) return;
-  const repairs = repairsOf(checked);
-  const severities = ["error", "error", "warning", "info", "hint"] as const;
-  const buttons: (HTMLElement | null)[] = [];
-  const marks: Mark[] = checked.diagnostics.map((diagnostic) => {
-    const repair = repairs.get(JSON.stringify(diagnostic.range) + diagnostic.message);
-    buttons.push(repair ? element("button", { class: "repair", onclick: repair.apply }, prose(repair.title)) : null);
-    return {
-      ...offsetsOf(view.state.doc, diagnostic.range),
-      severity: severities[diagnostic.severity ?? 1] ?? "error",
-      message: diagnostic.message,
-      ...(repair ? { actions: [{ name: repair.title, apply: repair.apply }] } : {}),
-    };
-  });
-  for (const said of reported) marks.push(...marksOf(said, "run"));
+  const { marks, buttons } = messageMarks(view, checked);
+  for (const said of reported) marks.push(...marksOf(view, said, "run"));
   annotate(view, marks, checked.hints);
   const problems = byId("problems");
   problems.replaceChildren(...checked.messages.map((said, index) => message(view, said, buttons[index])));

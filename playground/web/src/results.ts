@@ -38,7 +38,8 @@ function run(page: Page, report: RunReport): HTMLElement {
     ...report.tensors.map(tensor));
 }
 
-function runs(page: Page, report: Report): HTMLElement[] {
+/** The report of a file's runs. */
+export function runs(page: Page, report: Report): HTMLElement[] {
   if (report.errors.length) return [failures(page.editor, report.errors)];
   if (!report.runs.length) {
     return [element("div", { class: "empty" },

@@ -6,14 +6,14 @@ import { readFile } from "node:fs/promises";
 import { extname, join, normalize } from "node:path";
 import puppeteer from "puppeteer-core";
 
-const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm" };
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".wasm": "application/wasm" };
 
 /** A server of static files; `asked` has the paths that were requested. */
 export async function serve(folder) {
   const asked = [];
   const server = createServer(async (request, response) => {
     const path = normalize(new URL(request.url, "http://localhost").pathname);
-    const file = path === "/" ? "index.html" : path;
+    const file = path.endsWith("/") ? `${path}index.html` : path;
     asked.push(path);
     try {
       const body = await readFile(join(folder, file));

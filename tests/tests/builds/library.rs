@@ -3,7 +3,7 @@
 
 use tirx_build::{Builder, BundleAction, Environment};
 
-use super::guide::command_line;
+use super::book::command_line;
 use super::throw_away::{Place, texts};
 
 const KERNELS: &str = r#"from tvm.script import tirx as T

@@ -2,8 +2,8 @@
 //! that no output is stale.
 #![cfg(unix)]
 
+mod book;
 mod bundle;
-mod guide;
 mod kill;
 mod library;
 mod others;

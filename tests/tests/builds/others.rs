@@ -1,5 +1,5 @@
 //! The page on other libraries: its code for candle and burn compiles in throw-away crates. The rest of the page is tested with
-//! the guide.
+//! the book.
 //!
 //! Ignored without being asked for: two frameworks are fetched and compiled (`cargo test -p tirx-tests --test builds others --
 //! --ignored`).
@@ -64,7 +64,7 @@ fn check(cargo: &mut Command, folder: &Path) {
 }
 
 fn page() -> Vec<Block> {
-    read(&tirx_tests::root().join("docs/guide/interoperation.md")).unwrap()
+    read(&tirx_tests::root().join("docs/book/src/interoperation.md")).unwrap()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tirx_tests::skip;
 
-use crate::guide::command_line;
+use crate::book::command_line;
 use crate::throw_away::{Place, real_nvcc, texts};
 use crate::{KERNELS, MAIN, manifest};
 
@@ -78,7 +78,7 @@ fn a_new_crate_runs() {
     command.args(["tirx", "new", "first-kernel", "--tirx"]).arg(root);
     let (success, _, err) = texts(command.current_dir(place.path("")).output().unwrap());
     assert!(success && err.contains("created `first-kernel`"), "{err}");
-    assert!(err.contains("guide, reference and playground: https://"), "{err}");
+    assert!(err.contains("book, reference and playground: https://"), "{err}");
     let written = fs::read_to_string(place.path("first-kernel/Cargo.toml")).unwrap();
     assert!(
         written.contains("[profile.dev.package.tirx-sim-machine]\nopt-level = 2"),

@@ -104,25 +104,83 @@ fn links_lead_to_pages_and_headings() {
 }
 
 #[test]
-fn every_page_of_the_guide_and_reference_is_reached_from_the_front_page() {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    let linked: BTreeSet<&str> = prose(&readme)
-        .into_iter()
-        .flat_map(|(_, line)| destinations(line))
-        .collect();
-    for folder in ["docs/guide", "docs/reference"] {
-        for entry in fs::read_dir(root().join(folder)).unwrap() {
-            let name = entry.unwrap().file_name();
-            let page = format!("{folder}/{}", name.to_string_lossy());
-            if !page.ends_with(".md") {
-                continue;
+fn every_page_of_the_book_and_reference_is_reached_from_the_front_page() {
+    let linked = |page: &str| -> BTreeSet<PathBuf> {
+        let folder = root().join(page).with_file_name("");
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        let all = prose(&text)
+            .into_iter()
+            .flat_map(|(_, line)| destinations(line))
+            .map(|to| folder.join(to));
+        all.collect()
+    };
+    let readme = linked("README.md");
+    for entry in fs::read_dir(root().join("docs/reference")).unwrap() {
+        let page = entry.unwrap().path();
+        assert!(
+            readme.contains(&page),
+            "README.md does not link to {}",
+            page.display()
+        );
+    }
+    assert!(readme.contains(&root().join("docs/book/src/introduction.md")));
+    let contents = linked("docs/book/src/SUMMARY.md");
+    for page in tirx_tests::pages::book() {
+        assert!(
+            contents.contains(&page),
+            "SUMMARY.md does not list {}",
+            page.display()
+        );
+    }
+}
+
+/// The sources of the crates whose messages users see.
+fn sources() -> String {
+    fn add(folder: &Path, all: &mut String) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                if !path.ends_with("target") && !path.ends_with("tests") {
+                    add(&path, all);
+                }
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                *all += &fs::read_to_string(&path).unwrap();
             }
-            assert!(
-                linked.contains(page.as_str()),
-                "README.md does not link to {page}"
-            );
         }
     }
+    let mut all = String::new();
+    for folder in ["tirx-core", "tirx-sim", "tirx-expect", "tirx-rt"] {
+        add(&root().join(folder), &mut all);
+    }
+    // Texts continue behind a line's end.
+    let mut joined = String::new();
+    for line in all.lines() {
+        match line.trim_end().strip_suffix('\\') {
+            Some(part) => joined += part.trim_start(),
+            None => {
+                joined += line.trim_start();
+                joined.push('\n');
+            }
+        }
+    }
+    joined
+}
+
+#[test]
+fn the_messages_of_the_book_are_those_of_the_sources() {
+    let page = fs::read_to_string(root().join("docs/book/src/messages.md")).unwrap();
+    let sources = sources();
+    let rows = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+    let mut count = 0;
+    for (message, _) in rows {
+        count += 1;
+        for part in message.split('…').map(str::trim).filter(|part| part.len() > 3) {
+            assert!(sources.contains(part), "no source has {part:?} of `{message}`");
+        }
+    }
+    assert!(count > 25, "the messages were not found");
 }
 
 /// The visible lines of an SVG picture.

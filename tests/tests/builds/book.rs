@@ -1,4 +1,4 @@
-//! Tests the code blocks of README and of the pages of `docs/guide`.
+//! Tests the code blocks of README and of the pages of the book, `docs/book/src`.
 //!
 //! A page has a package, which begins as `cargo tirx new` makes it, and its blocks are taken one after another:
 //!
@@ -56,10 +56,10 @@ impl Package {
                 };
             }
             // Programs in other languages reach the simulator as the driver.
-            "c-and-cpp.md" | "first-hour.md" | "python.md" => {
+            "c-and-cpp.md" | "start-c-and-python.md" | "python.md" => {
                 match page {
                     // The page names the driver itself, in the checkout that it begins with.
-                    "first-hour.md" => place.set("TIRX", root().to_str().unwrap()),
+                    "start-c-and-python.md" => place.set("TIRX", root().to_str().unwrap()),
                     _ => place.set("TIRX_DRIVER", tools::driver().to_str().unwrap()),
                 }
                 let python = tools::python();
@@ -244,10 +244,10 @@ pub(crate) fn command_line() -> PathBuf {
     program.split('"').next().unwrap().into()
 }
 
+/// The pages of README and of the book whose name holds the filter.
 fn pages() -> Vec<PathBuf> {
     let only = std::env::var("TIRX_FILTER").unwrap_or_default();
-    let guide = fs::read_dir(root().join("docs/guide")).unwrap();
-    let mut pages: Vec<PathBuf> = guide.map(|entry| entry.unwrap().path()).collect();
+    let mut pages = tirx_tests::pages::book();
     pages.push(root().join("README.md"));
     pages.retain(|page| page.file_name().unwrap().to_string_lossy().contains(&only));
     pages.sort();
@@ -255,7 +255,7 @@ fn pages() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_block_of_the_guide_does_what_the_page_says() {
+fn every_block_of_the_book_does_what_the_page_says() {
     let command_line = command_line();
     let mut wrong = Vec::new();
     for page in pages() {

@@ -1,0 +1,344 @@
+//! A page of the book: Markdown to HTML. Kernels become blocks that the page's script runs.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd, html};
+
+use crate::process::Result;
+
+/// Files that the book does not contain are links to the repository.
+const REPOSITORY: &str = "https://github.com/tirx-rs/tirx/blob/main/";
+/// The line that a kernel without an `import` begins with.
+const IMPORT: &str = "from tvm.script import tirx as T\n\n";
+
+/// The places of a book.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    /// The repository's root.
+    pub root: PathBuf,
+    /// The folder with `SUMMARY.md`.
+    pub src: PathBuf,
+    /// The folder with the reference pages, which become `reference/` of the book.
+    pub reference: PathBuf,
+}
+
+/// A rendered page.
+#[derive(Debug)]
+pub(super) struct Page {
+    /// The first heading, without markup.
+    pub title: String,
+    /// The content.
+    pub html: String,
+    /// Files that the page shows or links to, relative to `src`; they are copied.
+    pub files: Vec<String>,
+}
+
+/// The path without `.` and `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut parts: Vec<Component> = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir if matches!(parts.last(), Some(Component::Normal(_))) => {
+                parts.pop();
+            }
+            Component::CurDir => {}
+            other => parts.push(other),
+        }
+    }
+    parts.iter().collect()
+}
+
+fn slashes(path: &Path) -> String {
+    path.to_string_lossy().replace('\\', "/")
+}
+
+/// A heading's anchor, as Git hosts and the test of links make it.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().to_lowercase();
+    let kept = kept
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+/// A text inside an element or an attribute.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+/// The page with the files of its lines `{{#include FILE}}`.
+fn with_includes(path: &Path) -> Result<String> {
+    let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut all = String::new();
+    for line in text.split_inclusive('\n') {
+        let included = line
+            .trim()
+            .strip_prefix("{{#include ")
+            .and_then(|rest| rest.strip_suffix("}}"));
+        match included {
+            Some(file) => {
+                let file = path.with_file_name("").join(file.trim());
+                let text = fs::read_to_string(&file)
+                    .map_err(|error| format!("{}: {}: {error}", path.display(), file.display()))?;
+                all += &text;
+            }
+            None => all += line,
+        }
+    }
+    Ok(all)
+}
+
+/// The destination of a link in the built book, and the file that is copied for it.
+///
+/// # Errors
+/// A destination that does not exist.
+fn destination(places: &Places, page: &Path, to: &str) -> Result<(String, Option<String>)> {
+    if to.contains("://") || to.starts_with("mailto:") || to.starts_with('#') {
+        return Ok((to.into(), None));
+    }
+    let (file, heading) = to.split_once('#').map_or((to, None), |(file, h)| (file, Some(h)));
+    let target = normal(&page.with_file_name("").join(file));
+    if !target.exists() {
+        return Err(format!("{}: {to}: no such file", page.display()).into());
+    }
+    let heading = heading.map(|heading| format!("#{heading}")).unwrap_or_default();
+    let in_book = |path: &Path| -> Option<String> {
+        if let Ok(inside) = path.strip_prefix(&places.src) {
+            return Some(slashes(inside));
+        }
+        let inside = path.strip_prefix(&places.reference).ok()?;
+        (inside.extension()? == "md").then(|| format!("reference/{}", slashes(inside)))
+    };
+    match (in_book(&target), in_book(page)) {
+        (Some(to), Some(from)) => {
+            let up = "../".repeat(from.matches('/').count());
+            match to.strip_suffix(".md") {
+                Some(name) => Ok((format!("{up}{name}.html{heading}"), None)),
+                None => Ok((format!("{up}{to}"), Some(to))),
+            }
+        }
+        _ => {
+            let inside = target
+                .strip_prefix(&places.root)
+                .map_err(|_| format!("{}: {to} leaves the repository", page.display()))?;
+            Ok((format!("{REPOSITORY}{}{heading}", slashes(inside)), None))
+        }
+    }
+}
+
+/// A code block. A Python block with kernels becomes a block that the page's script runs:
+///
+/// | attribute | content |
+/// |---|---|
+/// | `data-run` | `sim` if the block has `# sim:` lines, otherwise `check`: it is compiled only |
+/// | `data-arch` | the GPU |
+/// | `data-errors` | the texts that the message must have, separated by line breaks: the `# error:` lines |
+fn code(info: &str, text: &str) -> String {
+    let mut words = info.split(',').map(str::trim);
+    let language = words.next().unwrap_or_default();
+    let words: Vec<&str> = words.collect();
+    let is_kernel = language == "python"
+        && !words.contains(&"host")
+        && text.lines().any(|line| {
+            let line = line.trim_start();
+            line.starts_with("@T.prim_func") || line.starts_with("@T.jit") || line.starts_with("@I.ir_module")
+        });
+    if !is_kernel {
+        return format!(
+            "<pre><code class=\"language-{}\">{}</code></pre>\n",
+            escaped(language),
+            escaped(text)
+        );
+    }
+    let directive = |line: &&str| {
+        ["# error:", "# -D", "# entry:"]
+            .iter()
+            .any(|word| line.starts_with(word))
+    };
+    let head: Vec<&str> = text.lines().take_while(directive).collect();
+    let errors: Vec<&str> = head
+        .iter()
+        .filter_map(|line| line.strip_prefix("# error:"))
+        .map(str::trim)
+        .collect();
+    let body: String = text
+        .split_inclusive('\n')
+        .skip(head.len())
+        .collect::<String>()
+        .trim_start_matches('\n')
+        .to_string();
+    let import = if body.contains("import ") { "" } else { IMPORT };
+    let named = |name: &str| {
+        words
+            .iter()
+            .find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+    };
+    let run = if body.contains("# sim:") { "sim" } else { "check" };
+    format!(
+        "<div class=\"kernel\" data-run=\"{run}\" data-arch=\"{}\" data-errors=\"{}\"><pre><code class=\"language-python\">{}</code></pre></div>\n",
+        escaped(named("arch").unwrap_or("sm_90a")),
+        escaped(&errors.join("\n")),
+        escaped(&format!("{import}{body}"))
+    )
+}
+
+/// Renders a page.
+///
+/// # Errors
+/// A page or an included file that cannot be read, a link to nothing, a page without a heading.
+pub(super) fn render(places: &Places, path: &Path) -> Result<Page> {
+    let text = with_includes(path)?;
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
+    let mut files = Vec::new();
+    let mut events: Vec<Event> = Vec::new();
+    let mut title = None;
+    let mut block: Option<(String, String)> = None;
+    // The heading that is open: where its events begin, and its text.
+    let mut heading: Option<(usize, String)> = None;
+    for event in Parser::new_ext(&text, options) {
+        match event {
+            Event::Start(Tag::CodeBlock(kind)) => {
+                let info = match kind {
+                    CodeBlockKind::Fenced(info) => info.to_string(),
+                    CodeBlockKind::Indented => "text".into(),
+                };
+                block = Some((info, String::new()));
+            }
+            Event::End(TagEnd::CodeBlock) => {
+                if let Some((info, text)) = block.take() {
+                    events.push(Event::Html(code(&info, &text).into()));
+                }
+            }
+            Event::Text(text) if block.is_some() => {
+                if let Some((_, whole)) = &mut block {
+                    whole.push_str(&text);
+                }
+            }
+            Event::Start(Tag::Heading { .. }) => {
+                heading = Some((events.len(), String::new()));
+                events.push(event);
+            }
+            Event::End(TagEnd::Heading(level)) => {
+                if let Some((at, text)) = heading.take() {
+                    let id = anchor(&text);
+                    events[at] = Event::Html(format!("<{level} id=\"{id}\"><a href=\"#{id}\">").into());
+                    events.push(Event::Html(format!("</a></{level}>\n").into()));
+                    title.get_or_insert(text);
+                }
+            }
+            Event::Start(Tag::Link {
+                link_type,
+                dest_url,
+                title,
+                id,
+            }) => {
+                let (to, file) = destination(places, path, &dest_url)?;
+                files.extend(file);
+                events.push(Event::Start(Tag::Link {
+                    link_type,
+                    dest_url: CowStr::from(to),
+                    title,
+                    id,
+                }));
+            }
+            Event::Start(Tag::Image {
+                link_type,
+                dest_url,
+                title,
+                id,
+            }) => {
+                let (to, file) = destination(places, path, &dest_url)?;
+                files.extend(file);
+                events.push(Event::Start(Tag::Image {
+                    link_type,
+                    dest_url: CowStr::from(to),
+                    title,
+                    id,
+                }));
+            }
+            other => {
+                if let (Some((_, whole)), Event::Text(text) | Event::Code(text)) = (&mut heading, &other) {
+                    whole.push_str(text);
+                }
+                events.push(other);
+            }
+        }
+    }
+    let mut rendered = String::new();
+    html::push_html(&mut rendered, events.into_iter());
+    // A wide table scrolls by itself.
+    let rendered = rendered
+        .replace("<table>", "<div class=\"table\"><table>")
+        .replace("</table>", "</table></div>");
+    Ok(Page {
+        title: title.ok_or_else(|| format!("{}: no heading", path.display()))?,
+        html: rendered,
+        files,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places() -> Places {
+        let root = normal(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+        Places {
+            src: root.join("docs/book/src"),
+            reference: root.join("docs/reference"),
+            root,
+        }
+    }
+
+    #[test]
+    fn links_lead_to_pages_of_the_book_or_to_the_repository() {
+        let places = places();
+        let to = |page: &str, link: &str| {
+            destination(&places, &places.root.join(page), link).map(|(to, file)| (to, file.is_some()))
+        };
+        let from = "docs/book/src/introduction.md";
+        assert_eq!(
+            to(from, "start.md#requirements").unwrap().0,
+            "start.html#requirements"
+        );
+        assert_eq!(
+            to(from, "../../reference/language.md").unwrap().0,
+            "reference/language.html"
+        );
+        assert_eq!(
+            to("docs/reference/releases.md", "../book/src/from-tvm.md")
+                .unwrap()
+                .0,
+            "../from-tvm.html"
+        );
+        assert_eq!(
+            to(from, "../../../README.md").unwrap().0,
+            format!("{REPOSITORY}README.md")
+        );
+        assert_eq!(
+            to(from, "layout-rows.svg").unwrap(),
+            ("layout-rows.svg".into(), true)
+        );
+        assert!(to(from, "nothing.md").is_err());
+        assert!(to(from, "../../../../nothing.md").is_err());
+    }
+
+    #[test]
+    fn a_kernel_is_a_block_that_runs_and_its_directives_are_attributes() {
+        let html = code(
+            "python,arch=sm_100a",
+            "# error: a < b\n\n# sim: k\n@T.prim_func\ndef k():\n    pass\n",
+        );
+        assert!(html.contains("data-run=\"sim\" data-arch=\"sm_100a\" data-errors=\"a &lt; b\""));
+        assert!(
+            html.contains("<code class=\"language-python\">from tvm.script import tirx as T\n\n# sim: k")
+        );
+        assert!(code("python", "@T.jit\n").contains("data-run=\"check\""));
+        assert!(!code("python,host", "@T.jit\n").contains("kernel"));
+        assert!(!code("python", "x = 1\n").contains("kernel"));
+    }
+}
