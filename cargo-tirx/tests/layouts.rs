@@ -196,7 +196,7 @@ fn a_copy_by_one_thread_is_warned_about() {
     }
 }
 
-/// The pictures of the guide, and what the command is called with for each.
+/// The layouts of the book, and what the command is called with for each.
 const PICTURES: &[(&str, &[&str])] = &[
     ("rows", &["S[(8, 32)]"]),
     ("swizzle", &["ComposeLayout(2, 3, 3, TileLayout(S[(8, 32)]))"]),
@@ -206,11 +206,65 @@ const PICTURES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// With `UPDATE_EXPECT=1` they are made anew.
+/// The timelines of the book: kernels of `kernels/`, each with the name of its picture, its entry, its values and its tensors.
+const TIMELINES: &[(&str, &str, &str, &[&str])] = &[
+    (
+        "tensor_cores.py",
+        "matmul_mma",
+        "M=128 N=128 K=256",
+        &["A", "B", "C"],
+    ),
+    ("pipelines.py", "scale_tma", "M=512", &["X", "Y"]),
+    (
+        "hopper.py",
+        "gemm_clusters",
+        "M=256 N=256 K=512 CLUSTERS=1",
+        &["A", "B", "C"],
+    ),
+    (
+        "hopper_tiles.py",
+        "gemm_tiles",
+        "M=128 N=128 K=512 BN=128 CTAS=1",
+        &["A", "B", "C"],
+    ),
+    (
+        "hopper_attention.py",
+        "hopper_attention",
+        "H=1 S=256",
+        &["Q", "K", "V", "O"],
+    ),
+    ("attention.py", "attention", "H=1 S=256", &["Q", "K", "V", "O"]),
+    (
+        "blackwell.py",
+        "gemm_pairs",
+        "M=256 N=256 K=512",
+        &["A", "B", "C"],
+    ),
+    (
+        "blackwell_attention.py",
+        "blackwell_attention",
+        "H=1 S=256",
+        &["Q", "K", "V", "O"],
+    ),
+];
+
+/// Compares a picture with the one of the book; with `UPDATE_EXPECT=1` it is written there.
+fn is_current(file: &str, made: &str) {
+    let committed = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../docs/book/src")
+        .join(file);
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        fs::write(&committed, made).unwrap();
+    }
+    let found = fs::read_to_string(&committed).unwrap_or_default();
+    assert!(found == made, "{file} is old: UPDATE_EXPECT=1 makes it anew");
+}
+
 #[test]
-fn the_pictures_of_the_book_are_current() {
-    let book = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/book/src");
-    let page = fs::read_to_string(book.join("memory.md")).unwrap();
+fn the_layouts_of_the_book_are_current() {
+    let page =
+        fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/book/src/memory.md"))
+            .unwrap();
     let folder = tempfile::tempdir().unwrap();
     for (name, args) in PICTURES {
         let file = format!("layout-{name}.svg");
@@ -220,11 +274,57 @@ fn the_pictures_of_the_book_are_current() {
         all.extend(["--svg", &file]);
         let (ok, found) = run(folder.path(), &all);
         assert!(ok, "{found}");
-        let made = fs::read_to_string(folder.path().join(&file)).unwrap();
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            fs::write(book.join(&file), &made).unwrap();
+        is_current(&file, &fs::read_to_string(folder.path().join(&file)).unwrap());
+    }
+}
+
+#[test]
+fn the_timelines_of_the_book_are_current() {
+    let sources = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = |name: &str| fs::read_to_string(sources.join("docs/book/src").join(name)).unwrap();
+    let (gallery, machine) = (page("gallery.md"), page("asynchronous.md"));
+    let folder = tempfile::tempdir().unwrap();
+    // The ring is a block of its page.
+    let ring = machine
+        .split("```python\n")
+        .find(|block| block.contains("def ring("))
+        .unwrap();
+    let ring = ring.split("```").next().unwrap();
+    fs::write(
+        folder.path().join("ring.py"),
+        format!("from tvm.script import tirx as T\n{ring}"),
+    )
+    .unwrap();
+    for (kernel, entry, values, tensors) in TIMELINES {
+        let file = format!("timeline-{entry}.svg");
+        let shown = format!("]({file})");
+        assert!(
+            gallery.contains(&shown) || machine.contains(&shown),
+            "a page shows {file}"
+        );
+        let path = match *entry {
+            "ring" => folder.path().join(kernel),
+            _ => sources.join("kernels").join(kernel),
+        };
+        let mut all: Vec<String> = ["sim", path.to_str().unwrap(), "--entry", entry]
+            .map(String::from)
+            .into();
+        for value in values.split_whitespace() {
+            all.extend(["-D".into(), value.into()]);
         }
-        let committed = fs::read_to_string(book.join(&file)).unwrap_or_default();
-        assert!(committed == made, "{file} is old: UPDATE_EXPECT=1 makes it anew");
+        for tensor in *tensors {
+            all.extend(["--out".into(), format!("{tensor}=tensor.npy")]);
+        }
+        if entry.starts_with("scale") {
+            all.extend(["--scalar".into(), "alpha=2.0".into()]);
+        }
+        if kernel.starts_with("blackwell") {
+            all.extend(["--arch".into(), "sm_100a".into()]);
+        }
+        all.extend(["--timeline".into(), file.clone()]);
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let (ok, found) = run(folder.path(), &all);
+        assert!(ok, "{found}");
+        is_current(&file, &fs::read_to_string(folder.path().join(&file)).unwrap());
     }
 }

@@ -5,7 +5,10 @@
 use std::path::{Path, PathBuf};
 
 use tirx_core::codegen::cuda;
+use tirx_core::script::{Entry, KernelFile};
+use tirx_core::source::SourceMap;
 
+use crate::files::Imported;
 use crate::{Case, Defines, constant, stages};
 
 /// A code block.
@@ -135,6 +138,8 @@ pub fn book() -> Vec<PathBuf> {
 /// Tests a `python` block as a kernel file: every kernel goes through all passes to CUDA text, `# sim:` lines are run,
 /// and what `# error:` lines say is in the message. A block without an `import` begins with that of `T`.
 ///
+/// A kernel with compile-time parameters takes the values of its `# sim: kernel(N=256)` lines.
+///
 /// The words `entry=NAME`, `NAME=VALUE` and `arch=sm_100a` choose what is built; `host` says that the block is no kernel file, and is
 /// only parsed.
 ///
@@ -142,8 +147,9 @@ pub fn book() -> Vec<PathBuf> {
 /// What is not as the block says.
 pub fn kernel_block(block: &Block, folder: &Path) -> Result<(), String> {
     let path: PathBuf = folder.join(format!("line{}.py", block.line));
+    // The text begins with a line of code: the comments below are no directives of a filetest.
     let imports = match block.text.contains("import ") {
-        true => "",
+        true => "\"\"\"A block of a page.\"\"\"\n",
         false => "from tvm.script import tirx as T\n",
     };
     // Directives stay in the first lines.
@@ -183,29 +189,67 @@ pub fn kernel_block(block: &Block, folder: &Path) -> Result<(), String> {
     }
 }
 
-/// Builds, lowers, emits and runs; gives the number of kernels.
+/// The kernels of a block, each with whether it needs compile-time values that the block does not give.
+fn kernels(case: &Case) -> Result<Vec<(String, bool)>, String> {
+    let mut sources = SourceMap::new();
+    let file = KernelFile::load(&mut sources, &case.name(), &case.text, &Imported)
+        .map_err(|error| error.render(&sources))?;
+    let needs = |entry: &Entry| {
+        let mut parameters = entry.constexprs.iter();
+        parameters.any(|parameter| parameter.required && !case.defines.contains_key(&parameter.name))
+    };
+    Ok(match &case.entry {
+        Some(name) => vec![(name.clone(), false)],
+        None => {
+            let entries = file.entries().into_iter();
+            entries.map(|entry| (entry.name.clone(), needs(&entry))).collect()
+        }
+    })
+}
+
+/// Builds, lowers, emits and runs; gives the number of kernels. A kernel is built with the values of each of its runs, or, without
+/// a run, with those of the block. Beside kernels with runs, a kernel that needs further values is left out.
 fn check(case: &Case) -> Result<usize, String> {
     let runs = case.runs()?;
-    let modules = case.build()?;
-    for (entry, module) in &modules {
-        let lowered = stages(module, &case.arch, &mut |_, _| Ok(()))?;
-        cuda::emit(&lowered).map_err(|e| format!("{entry}: {e}"))?;
-        for run in case.runs_of(entry, module)? {
-            for arch in run.archs(&case.arch) {
-                match arch == case.arch {
-                    true => run.simulate(&lowered)?,
-                    false => run.simulate(&stages(module, arch, &mut |_, _| Ok(()))?)?,
+    let kernels = kernels(case)?;
+    if let Some(run) = runs
+        .iter()
+        .find(|run| kernels.iter().all(|(name, _)| *name != run.kernel))
+    {
+        return Err(format!("there is no kernel {}", run.kernel));
+    }
+    let mut count = 0;
+    for (kernel, needs) in &kernels {
+        let own: Vec<_> = runs.iter().filter(|run| run.kernel == *kernel).collect();
+        if own.is_empty() && *needs && !runs.is_empty() {
+            continue;
+        }
+        let mut values: Vec<Defines> = own.iter().map(|run| run.values.clone()).collect();
+        values.dedup();
+        if values.is_empty() {
+            values.push(Defines::new());
+        }
+        for values in values {
+            let mut defines = case.defines.clone();
+            defines.extend(values.clone());
+            for (_, module) in crate::build(&format!("{}.py", case.name()), &case.text, &[kernel], &defines)?
+            {
+                count += 1;
+                let lowered = stages(&module, &case.arch, &mut |_, _| Ok(()))?;
+                cuda::emit(&lowered).map_err(|e| format!("{kernel}: {e}"))?;
+                for run in own.iter().filter(|run| run.values == values) {
+                    let run = case.bound(run, &module)?;
+                    for arch in run.archs(&case.arch) {
+                        match arch == case.arch {
+                            true => run.simulate(&lowered)?,
+                            false => run.simulate(&stages(&module, arch, &mut |_, _| Ok(()))?)?,
+                        }
+                    }
                 }
             }
         }
     }
-    match runs
-        .iter()
-        .find(|run| modules.iter().all(|(entry, _)| *entry != run.kernel))
-    {
-        Some(run) => Err(format!("there is no kernel {}", run.kernel)),
-        None => Ok(modules.len()),
-    }
+    Ok(count)
 }
 
 /// Whether a text is valid Python.

@@ -10,6 +10,7 @@
 //! | [`tiles`] | how is each tile primitive lowered, and why so? |
 //! | [`layout`] | where does a layout put each element? |
 //! | [`simulation`] | what do the runs of its `# sim:` lines leave, and which faults do they have? |
+//! | [`timeline`] | when did the warps of a block run, and for whom did they wait? A picture |
 //! | [`counters`] | what was counted of a run, by line? |
 //! | [`data`] | a message as data |
 //! | [`editor`] | what does an editor show at a position: messages, hover, completion, signature, hints, repairs? |
@@ -26,6 +27,7 @@ pub mod reference;
 pub mod simulation;
 pub mod texts;
 pub mod tiles;
+pub mod timeline;
 
 /// The types of the language server protocol, which editors' answers have.
 pub use lsp_types as lsp;

@@ -51,8 +51,9 @@ pub(crate) struct Simulate {
     /// Selects a schedule: the order of warps and asynchronous operations; defaults to TIRX_SIM_SEED, or 0.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Writes a Perfetto trace of one block's warps: their operations and waits.
-    #[arg(long, value_name = "FILE.json")]
+    /// Writes the timeline of one block's warps, with their operations and waits: a Perfetto trace, or a picture if the file ends
+    /// in .svg.
+    #[arg(long, value_name = "FILE.json|FILE.svg")]
     timeline: Option<PathBuf>,
     /// The linear index of the block that --timeline shows.
     #[arg(long, default_value_t = 0, value_name = "INDEX")]
@@ -179,8 +180,11 @@ fn each_schedule(
 /// Writes what was observed of a run.
 fn report(command: &Simulate, prepared: &Prepared, ran: &Ran) -> Result<()> {
     if let Some(path) = &command.timeline {
-        std::fs::write(path, tirx_sim::trace(&ran.events))
-            .map_err(|e| user(format_args!("cannot write {}: {e}", path.display())))?;
+        let text = match path.extension().is_some_and(|end| end == "svg") {
+            true => tirx_services::timeline::svg(&ran.events),
+            false => tirx_sim::trace(&ran.events),
+        };
+        std::fs::write(path, text).map_err(|e| user(format_args!("cannot write {}: {e}", path.display())))?;
     }
     if let Some(line) = command.stop {
         let own = observed::written_names(&prepared.lowered.sources);

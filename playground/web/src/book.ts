@@ -175,7 +175,9 @@ class Block implements Page {
       this.state(passed ? "passed" : "failed");
       if (now !== this.version) return;
       this.reported = report;
-      await this.check();
+      this.mark();
+      // Messages and hints of the compiler are for a reader who edits.
+      if (this.open().hasFocus) void this.check();
     } finally {
       this.output.removeAttribute("aria-busy");
     }

@@ -1,9 +1,9 @@
 //! The text of the loads, stores and atomics of PTX.
 
-use super::{asm, defects};
 use super::code::Code;
 use super::emitter::Emitter;
 use super::instructions::Instruction;
+use super::{asm, defects};
 use crate::diagnostic::Result;
 use crate::intrin::memory::{Access, MemoryInstruction, Space};
 use crate::ir::{DType, ElementType, Expr};

@@ -6,8 +6,8 @@
 use std::rc::Rc;
 
 use super::asm::{self, Slot};
-use super::defects;
 use super::code::{Code, level};
+use super::defects;
 use super::emitter::Emitter;
 use super::helpers::{Header, Helper};
 use crate::diagnostic::{Diagnostic, Result};

@@ -151,7 +151,9 @@ fn may_be_shared(pointer: &Expr) -> bool {
 
 /// The same for an instruction of PTX.
 pub(super) fn instruction_spins(text: &str) -> bool {
-    let instruction = text.split_whitespace().find(|w| w.starts_with("atom.") || w.starts_with("red."));
+    let instruction = text
+        .split_whitespace()
+        .find(|w| w.starts_with("atom.") || w.starts_with("red."));
     instruction.is_some_and(|instruction| {
         let words: Vec<&str> = instruction.split('.').collect();
         let has = |choice: &[&str]| choice.iter().any(|w| words.contains(w));
