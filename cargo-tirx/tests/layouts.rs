@@ -208,12 +208,7 @@ const PICTURES: &[(&str, &[&str])] = &[
 
 /// The timelines of the book: kernels of `kernels/`, each with the name of its picture, its entry, its values and its tensors.
 const TIMELINES: &[(&str, &str, &str, &[&str])] = &[
-    (
-        "tensor_cores.py",
-        "matmul_mma",
-        "M=128 N=128 K=256",
-        &["A", "B", "C"],
-    ),
+    ("ring.py", "ring", "", &["A", "B"]),
     ("pipelines.py", "scale_tma", "M=512", &["X", "Y"]),
     (
         "hopper.py",
