@@ -180,6 +180,7 @@ const ACCEPTED: &[(&str, &str, &[&str], &str)] = &[
             "dict",
             "enums",
             "expr",
+            "frame",
             "functional",
             "generator",
             "generator_steps",

@@ -48,7 +48,7 @@ impl Interpreter {
                 "__bases__" => {
                     let mut bases: Vec<Value> = c.bases.iter().cloned().map(Value::Class).collect();
                     if bases.is_empty() && &*c.name != "object" {
-                        bases.extend(self.builtins.get("object"));
+                        bases.extend(self.session.caches.builtins.get("object"));
                     }
                     Some(Value::tuple(bases))
                 }
@@ -151,7 +151,7 @@ impl Interpreter {
             Value::Iterator(it) => super::iter::method(it, name),
             Value::Object(o) => o.clone().attribute(self, name, span)?,
             // In a helper function an operation on it is the error, not its name.
-            Value::Unavailable(why) if !self.is_building() || self.mode == Mode::Meta => {
+            Value::Unavailable(why) if !self.is_building() || self.frame.mode == Mode::Meta => {
                 let why = why.clone();
                 Some(self.host_attribute(&why, name)?)
             }
@@ -182,13 +182,13 @@ impl Interpreter {
         let mut order: Vec<Value> = vec![Value::Class(class.clone())];
         order.extend(class.mro.iter().cloned().map(Value::Class));
         if !matches!(order.last(), Some(Value::Class(c)) if &*c.name == "object") {
-            order.extend(self.builtins.get("object"));
+            order.extend(self.session.caches.builtins.get("object"));
         }
         Value::tuple(order)
     }
 
     fn namespace_attribute(&mut self, path: &str, name: &str) -> Result<Option<Value>> {
-        if let Some(looked_up) = &mut self.looked_up {
+        if let Some(looked_up) = &mut self.session.looked_up {
             looked_up.insert(format!("{path}.{name}"));
         }
         if path == "T.ptx"
@@ -196,7 +196,13 @@ impl Interpreter {
         {
             return Ok(Some(v));
         }
-        if let Some(known) = self.language.get(path).and_then(|names| names.get(name)) {
+        if let Some(known) = self
+            .session
+            .caches
+            .language
+            .get(path)
+            .and_then(|names| names.get(name))
+        {
             return Ok(Some(known.clone()));
         }
         if path == "builder" {
@@ -236,7 +242,7 @@ impl Interpreter {
 
     /// Keeps the value of a name of the language: a kernel uses the same names again and again.
     fn of_language(&mut self, path: &str, name: &str, value: Value) -> Value {
-        let names = self.language.entry(path.into()).or_default();
+        let names = self.session.caches.language.entry(path.into()).or_default();
         names.insert(name.into(), value.clone());
         value
     }
@@ -279,7 +285,7 @@ impl Interpreter {
             _ => format!("{what} has no attribute \"{name}\""),
         };
         let exception = self.exception("AttributeError", &message);
-        self.raised = Some((message.clone(), super::Raised::Exception(exception)));
+        self.exceptions.raised = Some((message.clone(), super::Raised::Exception(exception)));
         let mut d = Diagnostic::new(span, message);
         let foreign = match value {
             Value::Namespace(_) => super::super::lang::cuda_word(name),
@@ -331,7 +337,11 @@ fn kernel_attribute(kernel: &Rc<Kernel>, name: &str) -> Option<Value> {
                 let mut specialized = kernel.copy();
                 specialized.constexprs = constexprs;
                 let specialized = Rc::new(specialized);
-                interp.made.push(Value::Kernel(specialized.clone()));
+                interp
+                    .session
+                    .kernels
+                    .made
+                    .push(Value::Kernel(specialized.clone()));
                 Ok(Value::Kernel(specialized))
             }))
         }

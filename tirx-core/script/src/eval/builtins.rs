@@ -57,12 +57,14 @@ const FUNCTIONS: &[(&str, Function)] = &[
         let [(v, _)] = a.exactly("id", ["object"], s)?;
         // Addresses differ from run to run; the order in which objects were asked for does not.
         let known = i
+            .session
+            .caches
             .numbered
             .iter()
             .position(|object| compare::identical(object, &v));
-        let number = known.unwrap_or(i.numbered.len());
+        let number = known.unwrap_or(i.session.caches.numbered.len());
         if known.is_none() {
-            i.numbered.push(v);
+            i.session.caches.numbered.push(v);
         }
         Ok(Value::Int(number as i128 + 1))
     }),
@@ -553,10 +555,10 @@ fn hasattr(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
         return error(at, "an attribute's name is a str");
     };
     let found = interp.get_attribute(&value, name, at);
-    if found.is_err() && interp.fatal {
+    if found.is_err() && interp.limits.fatal {
         return found;
     }
-    interp.raised = None;
+    interp.exceptions.raised = None;
     Ok(Value::Bool(found.is_ok()))
 }
 
@@ -573,8 +575,8 @@ fn getattr(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
     match interp.get_attribute(value, name, *at) {
         Ok(v) => Ok(v),
         Err(e) => match &bound[2] {
-            Some((default, _)) if !interp.fatal => {
-                interp.raised = None;
+            Some((default, _)) if !interp.limits.fatal => {
+                interp.exceptions.raised = None;
                 Ok(default.clone())
             }
             _ => Err(e),

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use tirx_python as ast;
 
+use super::frame::{CallInfo, EvalFrame};
 use super::stmt::Flow;
 use super::value::{Code, CodeBody, Function, FunctionMode, Method, ParameterKind, Value};
-use super::{Args, CallInfo, Interpreter, Mode, Scope, ScopeKind, args, suggest};
+use super::{Args, Interpreter, Mode, Scope, ScopeKind, args, suggest};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::lang;
 use crate::source::Span;
@@ -89,7 +90,7 @@ impl Interpreter {
 
     /// Runs a `def` or `lambda`.
     pub(super) fn call_function(&mut self, function: &Rc<Function>, args: Args, span: Span) -> Result<Value> {
-        if self.calls.len() >= super::limits::CALLS {
+        if self.frame.calls >= super::limits::CALLS {
             return self.limit(
                 span,
                 format!("more than {} calls within calls", super::limits::CALLS),
@@ -97,7 +98,7 @@ impl Interpreter {
         }
         let code = function.code.clone();
         let parent = match function.mode {
-            FunctionMode::Dynamic => self.scope.clone(),
+            FunctionMode::Dynamic => self.frame.scope.clone(),
             _ => function.scope.clone(),
         };
         let kind = match function.mode {
@@ -126,40 +127,31 @@ impl Interpreter {
         let info = CallInfo {
             class: function.class.borrow().clone(),
             receiver: code.parameters.first().and_then(|p| scope.get_own(&p.name)),
-            blocks: self.blocks.len(),
+            blocks: self.kernel.blocks.len(),
         };
-        let saved_file = std::mem::replace(&mut self.file, code.file);
-        let caller = self.outside_of_builder(span).or(self.library_call);
+        let caller = self.outside_of_builder(span).or(self.frame.library_call);
         // What the function adds to a kernel keeps the call.
         let called = match self.is_building() && code.file < crate::parse::LIBRARY_FILE {
             true => (
                 code.file,
-                self.sources.called(code.file, span.or(self.library_call)),
+                self.session
+                    .sources
+                    .called(code.file, span.or(self.frame.library_call)),
             ),
             false => Default::default(),
         };
-        let saved_called = std::mem::replace(&mut self.called, called);
-        let saved_call = std::mem::replace(&mut self.library_call, caller);
-        let saved_scope = std::mem::replace(&mut self.scope, scope);
-        let saved_mode = std::mem::replace(&mut self.mode, mode);
-        let saved_loops = std::mem::take(&mut self.loops);
-        let saved_match = self.match_names.take();
-        self.calls.push(info);
-        self.depth += 1;
-        let result = if self.depth > super::limits::DEPTH {
+        let frame = EvalFrame {
+            called,
+            library_call: caller,
+            ..self.frame.of_call(code.file, scope, mode, info)
+        };
+        self.limits.depth += 1;
+        let result = if self.limits.depth > super::limits::DEPTH {
             self.limit(span, "evaluation is nested too deep")
         } else {
-            self.run_body(&code)
+            self.enter(frame, |i| i.run_body(&code))
         };
-        self.depth -= 1;
-        self.calls.pop();
-        self.match_names = saved_match;
-        self.loops = saved_loops;
-        self.mode = saved_mode;
-        self.scope = saved_scope;
-        self.library_call = saved_call;
-        self.called = saved_called;
-        self.file = saved_file;
+        self.limits.depth -= 1;
         result.map_err(|mut e| {
             // An error in a library function is reported at its caller.
             e.span = e.span.or(span);
@@ -292,7 +284,7 @@ impl Interpreter {
                 if let Value::Expr(e) = &value
                     && let Some(v) = e.as_var()
                 {
-                    self.known_vars.insert(v.clone());
+                    self.kernel.known_vars.insert(v.clone());
                 }
                 let value = match value {
                     Value::MetaVar(v) => (*v).clone(),
@@ -328,7 +320,7 @@ impl Interpreter {
             name: def.name.as_str().into(),
             code,
             defaults,
-            scope: self.scope.clone(),
+            scope: self.frame.scope.clone(),
             mode: FunctionMode::Meta,
             class: None.into(),
             attributes: std::cell::RefCell::default(),
@@ -338,17 +330,22 @@ impl Interpreter {
     /// Registers a scope that a function holds.
     pub(super) fn close_over(&mut self) {
         let noted = self
+            .session
+            .cycles
             .closed_over
             .last()
-            .is_some_and(|s| s.as_ptr() == Rc::as_ptr(&self.scope));
+            .is_some_and(|s| s.as_ptr() == Rc::as_ptr(&self.frame.scope));
         if !noted {
-            self.closed_over.push(Rc::downgrade(&self.scope));
+            self.session
+                .cycles
+                .closed_over
+                .push(Rc::downgrade(&self.frame.scope));
         }
     }
 
     /// `super()`.
     pub(super) fn make_super(&mut self, span: Span) -> Result<Value> {
-        let Some(call) = self.calls.last() else {
+        let Some(call) = &self.frame.call else {
             return error(span, "super() is only possible in a method");
         };
         match (&call.class, &call.receiver) {

@@ -10,7 +10,7 @@ use tirx_python as ast;
 use super::value::{
     Class, ClassKind, DataClass, Field, Function, FunctionMode, Instance, Method, Object, Value,
 };
-use super::{Args, Interpreter, Mode, Scope, ScopeKind};
+use super::{Args, Interpreter, Scope, ScopeKind};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::source::Span;
 
@@ -143,22 +143,16 @@ impl Interpreter {
         }
         // Classes of the library that derive from this kind keep their values in a field of their own.
         if matches!(kind, ClassKind::Plain)
-            && self.file < crate::parse::LIBRARY_FILE
+            && self.frame.file < crate::parse::LIBRARY_FILE
             && let Some(base) = bases.iter().find(|c| c.holds_builtin_values())
         {
             let message = format!("a class cannot inherit from {} in kernel files", base.name);
             let help = format!("keep the {0} in a field: self.items = {0}(…)", base.name);
             return Err(Box::new(Diagnostic::new(span, message).help(help)));
         }
-        let scope = Scope::new(ScopeKind::Class, Some(self.scope.clone()));
-        let saved_scope = std::mem::replace(&mut self.scope, scope.clone());
-        let saved_mode = std::mem::replace(&mut self.mode, Mode::Meta);
-        let saved_order = std::mem::take(&mut self.class_order);
-        let result = self.exec_block(&def.body);
-        let order = std::mem::replace(&mut self.class_order, saved_order);
-        self.mode = saved_mode;
-        self.scope = saved_scope;
-        result?;
+        let names_in_order = RefCell::default();
+        let scope = Scope::new(ScopeKind::Class(names_in_order), Some(self.frame.scope.clone()));
+        self.in_scope(scope.clone(), |i| i.as_python(|i| i.exec_block(&def.body)))?;
         let class = Rc::new(Class {
             name: def.name.as_str().into(),
             bases,
@@ -170,17 +164,21 @@ impl Interpreter {
             span,
         });
         self.count_object(span)?;
-        self.classes.push(Rc::downgrade(&class));
+        self.session.cycles.classes.push(Rc::downgrade(&class));
         class.is_meta.set(class.mro.iter().any(|c| c.is_meta.get()));
         let mut dict: FxHashMap<Rc<str>, Value> = FxHashMap::default();
         for (name, value) in scope.vars.borrow().iter() {
             set_class(value, &class);
             dict.insert(name.as_str().into(), value.clone());
         }
+        let order = match &scope.kind {
+            ScopeKind::Class(order) => order.take(),
+            _ => Vec::new(),
+        };
         let own: Vec<Rc<str>> = order
             .iter()
-            .filter(|n| dict.contains_key(&***n))
-            .cloned()
+            .filter(|name| dict.contains_key(name.as_str()))
+            .map(|name| name.as_str().into())
             .collect();
         *class.order.borrow_mut() = own;
         *class.dict.borrow_mut() = dict;
@@ -478,7 +476,7 @@ impl Interpreter {
 
     /// The instance of a builtin exception with these `args`.
     pub(super) fn exception_of(&self, class: &str, args: Vec<Value>) -> Value {
-        let class = match self.builtins.get(class) {
+        let class = match self.session.caches.builtins.get(class) {
             Some(Value::Class(c)) => c,
             _ => Interpreter::builtin_class(class, &[]),
         };

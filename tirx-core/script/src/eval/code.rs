@@ -16,46 +16,46 @@ use crate::source::FileId;
 impl Interpreter {
     /// The code of a `def`; the same object each time the definition runs.
     pub(super) fn code_of_def(&mut self, def: &Arc<ast::StmtFunctionDef>) -> Rc<Code> {
-        let key = (self.file, def.range.start().to_u32());
-        if let Some(code) = self.codes.get(&key) {
+        let key = (self.frame.file, def.range.start().to_u32());
+        if let Some(code) = self.session.caches.codes.get(&key) {
             return code.clone();
         }
         let mut names = Names::default();
         def.body.iter().for_each(|s| names.visit_stmt(s));
         let code = Rc::new(Code {
-            file: self.file,
-            parameters: parameters(self.file, Some(&def.parameters)),
+            file: self.frame.file,
+            parameters: parameters(self.frame.file, Some(&def.parameters)),
             locals: names.finish(Some(&def.parameters)),
             globals: names.globals,
             nonlocals: names.nonlocals,
             is_generator: names.is_generator,
-            span: span_of(self.file, def.name.range),
+            span: span_of(self.frame.file, def.name.range),
             body: CodeBody::Def(def.clone()),
         });
-        self.codes.insert(key, code.clone());
+        self.session.caches.codes.insert(key, code.clone());
         code
     }
 
     /// The code of a `lambda`.
     pub(super) fn code_of_lambda(&mut self, lambda: &ast::ExprLambda) -> Rc<Code> {
-        let key = (self.file, lambda.range.start().to_u32());
-        if let Some(code) = self.codes.get(&key) {
+        let key = (self.frame.file, lambda.range.start().to_u32());
+        if let Some(code) = self.session.caches.codes.get(&key) {
             return code.clone();
         }
         let mut names = Names::default();
         names.visit_expr(&lambda.body);
         let parameters_node = lambda.parameters.as_deref();
         let code = Rc::new(Code {
-            file: self.file,
-            parameters: parameters(self.file, parameters_node),
+            file: self.frame.file,
+            parameters: parameters(self.frame.file, parameters_node),
             locals: names.finish(parameters_node),
             globals: Vec::new(),
             nonlocals: Vec::new(),
             is_generator: false,
-            span: span_of(self.file, lambda.range),
+            span: span_of(self.frame.file, lambda.range),
             body: CodeBody::Lambda(lambda.clone()),
         });
-        self.codes.insert(key, code.clone());
+        self.session.caches.codes.insert(key, code.clone());
         code
     }
 }

@@ -205,13 +205,13 @@ impl Interpreter {
         span: Span,
         f: impl FnOnce(&mut Interpreter) -> Result<R>,
     ) -> Result<R> {
-        self.depth += 1;
-        if self.depth > super::limits::DEPTH {
-            self.depth -= 1;
+        self.limits.depth += 1;
+        if self.limits.depth > super::limits::DEPTH {
+            self.limits.depth -= 1;
             return self.limit(span, "values are nested too deep");
         }
         let result = f(self);
-        self.depth -= 1;
+        self.limits.depth -= 1;
         result
     }
 

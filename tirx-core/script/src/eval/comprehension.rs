@@ -6,7 +6,7 @@ use tirx_python::{self as ast};
 
 use super::scope::ScopeKind;
 use super::value::Value;
-use super::{Interpreter, Mode, Scope, dict};
+use super::{Interpreter, Scope, dict};
 use crate::diagnostic::{Result, error};
 use crate::source::Span;
 
@@ -60,13 +60,12 @@ impl Interpreter {
         }
         let source = self.eval_operand(&first.iter)?;
         let items = self.iterator(&source, self.span(&first.iter))?;
-        let saved = (self.scope.clone(), self.mode);
         // All iterations of all loops share one scope; the first iterable is evaluated in the enclosing one.
-        if outermost {
-            self.scope = Scope::new(ScopeKind::Comprehension, Some(self.scope.clone()));
-        }
-        self.mode = Mode::Meta;
-        let mut run = |interp: &mut Interpreter| -> Result<()> {
+        let scope = match outermost {
+            true => Scope::new(ScopeKind::Comprehension, Some(self.frame.scope.clone())),
+            false => self.frame.scope.clone(),
+        };
+        let run = |interp: &mut Interpreter| -> Result<()> {
             while let Some(item) = interp.next_item(&items, span)? {
                 interp.bind(&first.target, item)?;
                 let mut take = true;
@@ -83,8 +82,6 @@ impl Interpreter {
             }
             Ok(())
         };
-        let result = run(self);
-        (self.scope, self.mode) = saved;
-        result
+        self.in_scope(scope, |i| i.as_python(run))
     }
 }

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::rc::Rc;
 
+use super::frame::EvalFrame;
 use super::value::{Annotation, Class, FunctionMode, Kernel, Object, Value};
 use super::{Args, Interpreter, args};
 use crate::diagnostic::{Diagnostic, Result, error};
@@ -80,7 +81,7 @@ pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {
         ("I", "module_attrs") => Some(Value::builtin("I.module_attrs", |interp, args, span| {
             let [(value, at)] = args.exactly("I.module_attrs", ["attrs"], span)?;
             match crate::lang::to_attr(&value, at)? {
-                crate::ir::AttrValue::Dict(attrs) => interp.module_attrs = attrs,
+                crate::ir::AttrValue::Dict(attrs) => interp.session.kernels.module_attrs = attrs,
                 _ => return error(at, "module attributes are a dict"),
             }
             Ok(Value::None)
@@ -147,14 +148,14 @@ fn kernel_decorator(name: &'static str, is_jit: bool) -> Value {
                     is_persistent: flags[5],
                     constexprs: Vec::new(),
                     defaults: f.defaults.clone(),
-                    number: interp.decorated,
+                    number: interp.session.kernels.decorated,
                     attrs: Vec::new(),
                     finished: None,
                 });
-                interp.decorated += 1;
+                interp.session.kernels.decorated += 1;
                 interp.build_where_decorated(&kernel);
-                if !matches!(interp.scope.kind, super::ScopeKind::Class) {
-                    interp.made.push(Value::Kernel(kernel.clone()));
+                if !matches!(interp.frame.scope.kind, super::ScopeKind::Class(_)) {
+                    interp.session.kernels.made.push(Value::Kernel(kernel.clone()));
                 }
                 Ok(Value::Kernel(kernel))
             }
@@ -245,7 +246,7 @@ impl Object for ModuleValue {
     }
     fn attribute(&self, interp: &mut Interpreter, name: &str, span: Span) -> Result<Option<Value>> {
         if let Some((_, function)) = self.functions.iter().find(|(n, _)| &**n == name) {
-            if interp.function.is_none() {
+            if interp.kernel.function.is_none() {
                 return error(
                     span,
                     format!("\"{name}\" can only be called in a function of the module"),
@@ -267,7 +268,13 @@ impl Interpreter {
     /// `Module.g(x)` in a function of the module: a call of `g` in the IR.
     fn call_of_module(&mut self, callee: &Rc<Kernel>, args: Args, span: Span) -> Result<Value> {
         let name = &callee.name;
-        if !self.module_functions.iter().any(|f| Rc::ptr_eq(f, callee)) {
+        if !self
+            .session
+            .kernels
+            .module_functions
+            .iter()
+            .any(|f| Rc::ptr_eq(f, callee))
+        {
             let message = format!("\"{name}\" is a function of another module");
             let help = "functions of one @I.ir_module call each other: write the caller there too";
             return Err(Box::new(
@@ -302,14 +309,13 @@ impl Interpreter {
         let returns = callee.code.body.def().and_then(|def| def.returns.as_deref());
         let dtype = match returns {
             Some(returns) => {
-                let file = std::mem::replace(&mut self.file, callee.code.file);
-                let called = std::mem::take(&mut self.called);
-                let scope = std::mem::replace(&mut self.scope, callee.scope.clone());
-                let at = self.span(returns);
-                let value = self.eval(returns);
-                self.scope = scope;
-                self.called = called;
-                self.file = file;
+                let frame = EvalFrame {
+                    file: callee.code.file,
+                    called: Default::default(),
+                    scope: callee.scope.clone(),
+                    ..self.frame.clone()
+                };
+                let (at, value) = self.enter(frame, |i| (i.span(returns), i.eval(returns)));
                 match value? {
                     Value::None => DType::VOID,
                     value => self.annotation_type(&value, at)?.dtype(),
@@ -336,13 +342,13 @@ impl Interpreter {
                 format!("\"{name}\" is a @T.jit: an IR module holds @T.prim_func only"),
             );
         }
-        let attrs = std::mem::take(&mut self.module_attrs);
+        let attrs = std::mem::take(&mut self.session.kernels.module_attrs);
         let module = Value::Object(Rc::new(ModuleValue {
             class: class.clone(),
             functions,
             attrs,
         }));
-        self.made.push(module.clone());
+        self.session.kernels.made.push(module.clone());
         Ok(module)
     }
 }

@@ -13,7 +13,7 @@ use crate::source::Span;
 impl Interpreter {
     pub(super) fn exec_raise(&mut self, s: &ast::StmtRaise, span: Span) -> Result<Flow> {
         let Some(exc) = &s.exc else {
-            return match self.handling.last().cloned() {
+            return match self.exceptions.handling.last().cloned() {
                 Some(value) => self.raise_value(value, span),
                 None => error(span, "nothing to raise again"),
             };
@@ -32,7 +32,7 @@ impl Interpreter {
                 };
                 i.set("__cause__", cause);
             }
-            if let Some(before) = self.handling.last() {
+            if let Some(before) = self.exceptions.handling.last() {
                 let itself = matches!(before, Value::Instance(b) if Rc::ptr_eq(b, i));
                 if !itself {
                     i.set("__context__", before.clone());
@@ -65,7 +65,7 @@ impl Interpreter {
         } else {
             format!("{}: {text}", i.class.name)
         };
-        self.raised = Some((message.clone(), Raised::Exception(value.clone())));
+        self.exceptions.raised = Some((message.clone(), Raised::Exception(value.clone())));
         error(span, message)
     }
 
@@ -73,7 +73,7 @@ impl Interpreter {
     pub fn raise<R>(&mut self, class: &str, span: Span, message: impl Into<String>) -> Result<R> {
         let message = message.into();
         let value = self.exception(class, &message);
-        self.raised = Some((message.clone(), Raised::Exception(value)));
+        self.exceptions.raised = Some((message.clone(), Raised::Exception(value)));
         error(span, message)
     }
 
@@ -87,28 +87,28 @@ impl Interpreter {
     ) -> Result<R> {
         let message = message.into();
         let value = self.exception_of(class, args);
-        self.raised = Some((message.clone(), Raised::Exception(value)));
+        self.exceptions.raised = Some((message.clone(), Raised::Exception(value)));
         error(span, message)
     }
 
     /// The error as an exception of a class, where it is none yet.
     pub(super) fn as_exception(&mut self, class: &str, e: Box<Diagnostic>) -> Box<Diagnostic> {
-        if !matches!(&self.raised, Some((message, _)) if *message == e.message) {
+        if !matches!(&self.exceptions.raised, Some((message, _)) if *message == e.message) {
             let value = self.exception(class, &e.message);
-            self.raised = Some((e.message.clone(), Raised::Exception(value)));
+            self.exceptions.raised = Some((e.message.clone(), Raised::Exception(value)));
         }
         e
     }
 
     /// The error for a value of the host.
     pub fn unavailable<R>(&mut self, why: &str, span: Span) -> Result<R> {
-        self.raised = Some((why.to_string(), Raised::Unavailable));
+        self.exceptions.raised = Some((why.to_string(), Raised::Unavailable));
         error(span, why)
     }
 
     /// Whether the error is an exception of a class.
     pub(super) fn raised_is(&self, e: &Diagnostic, class: &str) -> bool {
-        match &self.raised {
+        match &self.exceptions.raised {
             Some((message, Raised::Exception(Value::Instance(i)))) if *message == e.message => {
                 std::iter::once(&i.class)
                     .chain(&i.class.mro)
@@ -123,7 +123,7 @@ impl Interpreter {
         let result = match result {
             Ok(Flow::Normal) => self.exec_block(&s.orelse),
             Ok(flow) => Ok(flow),
-            Err(e) if self.fatal => return Err(e),
+            Err(e) if self.limits.fatal => return Err(e),
             Err(e) => self.handle(s, e, span),
         };
         match self.exec_block(&s.finalbody)? {
@@ -134,7 +134,7 @@ impl Interpreter {
 
     /// The exception behind an error.
     pub(super) fn caught(&self, e: &Diagnostic) -> Value {
-        match &self.raised {
+        match &self.exceptions.raised {
             Some((message, Raised::Exception(v))) if *message == e.message => v.clone(),
             _ => self.exception("Exception", &e.message),
         }
@@ -154,16 +154,16 @@ impl Interpreter {
             if !matches {
                 continue;
             }
-            self.raised = None;
+            self.exceptions.raised = None;
             if let Some(name) = &h.name {
                 self.assign_name(&name.id, exception.clone());
             }
-            self.handling.push(exception);
+            self.exceptions.handling.push(exception);
             let result = self.exec_block(&h.body);
-            self.handling.pop();
+            self.exceptions.handling.pop();
             // The name ends with the handler.
             if let Some(name) = &h.name {
-                self.scope.vars.borrow_mut().remove(&name.id);
+                self.frame.scope.vars.borrow_mut().remove(&name.id);
             }
             return result;
         }

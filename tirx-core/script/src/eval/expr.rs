@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tirx_python::{self as ast, BoolOp, CmpOp, UnaryOp};
 use tirx_python::{Ranged, TextRange};
 
+use super::frame::EvalFrame;
 use super::scope::ScopeKind;
 use super::value::{Function, FunctionMode, Slice, Value};
 use super::{Args, Interpreter, Mode, dict};
@@ -34,8 +35,8 @@ impl Interpreter {
     }
 
     pub(super) fn span_at(&self, range: TextRange) -> Span {
-        let span = span_of(self.file, range);
-        match self.called {
+        let span = span_of(self.frame.file, range);
+        match self.frame.called {
             (file, called) if file == span.file => Span { file: called, ..span },
             _ => span,
         }
@@ -50,13 +51,13 @@ impl Interpreter {
     pub(super) fn eval_for(&mut self, expr: &ast::Expr, target: Option<&ast::Expr>) -> Result<Value> {
         let span = self.span(expr);
         self.step(span)?;
-        self.depth += 1;
-        if self.depth > super::limits::DEPTH {
-            self.depth -= 1;
+        self.limits.depth += 1;
+        if self.limits.depth > super::limits::DEPTH {
+            self.limits.depth -= 1;
             return self.limit(span, "evaluation is nested too deep");
         }
         let result = self.eval_kind(expr, target, span);
-        self.depth -= 1;
+        self.limits.depth -= 1;
         self.finished(expr, result, span)
     }
 
@@ -89,7 +90,7 @@ impl Interpreter {
                 _ => self.count_object(span)?,
             },
             Value::Iterator(it) if !matches!(expr, ast::Expr::Name(_)) => {
-                self.iterators.push(Rc::downgrade(it));
+                self.session.cycles.iterators.push(Rc::downgrade(it));
                 self.count_object(span)?;
             }
             _ => {}
@@ -176,7 +177,7 @@ impl Interpreter {
     }
 
     fn eval_string(&mut self, e: &ast::ExprStringLiteral, span: Span) -> Result<Value> {
-        if self.match_names.is_some() {
+        if self.frame.match_names.is_some() {
             return self.eval_text(e, span);
         }
         Ok(Value::str(e.value.to_str()))
@@ -184,7 +185,7 @@ impl Interpreter {
 
     /// Evaluates the text of a string as an expression: a string annotation, or an extent `"n + 1"`.
     pub(super) fn eval_text(&mut self, e: &ast::ExprStringLiteral, span: Span) -> Result<Value> {
-        let Some(file) = self.sources.file(self.file) else {
+        let Some(file) = self.session.sources.file(self.frame.file) else {
             return error(span, "no source text");
         };
         let text = file.text.clone();
@@ -201,10 +202,11 @@ impl Interpreter {
         };
         match parsed {
             Ok(parsed) => {
-                let outside = std::mem::replace(&mut self.in_text, true);
-                let value = self.eval(&parsed);
-                self.in_text = outside;
-                value
+                let frame = EvalFrame {
+                    in_text: true,
+                    ..self.frame.clone()
+                };
+                self.enter(frame, |i| i.eval(&parsed))
             }
             Err(e) => error(self.span_at(e.range), format!("syntax error in this string: {e}")),
         }
@@ -221,11 +223,7 @@ impl Interpreter {
 
     fn eval_subscript(&mut self, e: &ast::ExprSubscript, span: Span) -> Result<Value> {
         let value = self.eval_operand(&e.value)?;
-        let layout = usize::from(describes_layout(&e.value));
-        self.layouts += layout;
-        let index = self.eval_index(&e.slice);
-        self.layouts -= layout;
-        let index = index?;
+        let index = self.in_layout(describes_layout(&e.value), |i| i.eval_index(&e.slice))?;
         // Printed IR writes a load of such a buffer by its name: brackets behind `.source` or `.buffer` are a region.
         let index = match (&value, &*e.value) {
             (Value::Buffer(b), ast::Expr::Attribute(a))
@@ -358,7 +356,7 @@ impl Interpreter {
             name: "<lambda>".into(),
             code,
             defaults,
-            scope: self.scope.clone(),
+            scope: self.frame.scope.clone(),
             mode: FunctionMode::Meta,
             class: None.into(),
             attributes: std::cell::RefCell::default(),
@@ -367,7 +365,7 @@ impl Interpreter {
 
     fn eval_named(&mut self, e: &ast::ExprNamed, span: Span) -> Result<Value> {
         let value = self.eval(&e.value)?;
-        if self.mode == Mode::Kernel && value.is_ir() {
+        if self.frame.mode == Mode::Kernel && value.is_ir() {
             return Err(Box::new(
                 Diagnostic::new(
                     span,
@@ -377,16 +375,12 @@ impl Interpreter {
             ));
         }
         // In a comprehension the name belongs to the enclosing function.
-        let saved = self.scope.clone();
-        while matches!(self.scope.kind, ScopeKind::Comprehension) {
-            match self.scope.parent.clone() {
-                Some(parent) => self.scope = parent,
-                None => break,
-            }
+        let mut scope = self.frame.scope.clone();
+        while let (ScopeKind::Comprehension, Some(parent)) = (&scope.kind, &scope.parent) {
+            scope = parent.clone();
         }
-        let result = self.bind(&e.target, value.clone());
-        self.scope = saved;
-        result.map(|_| value)
+        self.in_scope(scope, |i| i.bind(&e.target, value.clone()))?;
+        Ok(value)
     }
 
     /// A chain like `a + b + c` is evaluated from its first operand on, without recursion: generated kernels have
@@ -414,11 +408,9 @@ impl Interpreter {
 
     /// An operator of a chain, whose left operand is `a`.
     fn eval_link(&mut self, e: &ast::ExprBinOp, a: &Value, span: Span) -> Result<Value> {
-        let layout = usize::from(e.op == ast::Operator::MatMult);
-        self.layouts += layout;
-        let b = self.eval_operand(&e.right);
-        self.layouts -= layout;
-        self.binary(e.op, a, &b?, span)
+        let describes_layout = e.op == ast::Operator::MatMult;
+        let b = self.in_layout(describes_layout, |i| i.eval_operand(&e.right))?;
+        self.binary(e.op, a, &b, span)
     }
 
     fn eval_unary(&mut self, e: &ast::ExprUnaryOp, span: Span) -> Result<Value> {
@@ -517,11 +509,9 @@ impl Interpreter {
 
     fn eval_call(&mut self, e: &ast::ExprCall, target: Option<&ast::Expr>, span: Span) -> Result<Value> {
         let callee = self.eval(&e.func)?;
-        let layout = usize::from(describes_layout(&e.func));
-        self.layouts += layout;
-        let args = self.eval_arguments(&e.arguments, target);
-        self.layouts -= layout;
-        let mut args = args?;
+        let mut args = self.in_layout(describes_layout(&e.func), |i| {
+            i.eval_arguments(&e.arguments, target)
+        })?;
         self.read_printed(&callee, &e.arguments, &mut args);
         let host = self.host_argument(&callee, &args);
         match self.call_value(&callee, args, span) {
@@ -529,7 +519,7 @@ impl Interpreter {
             Ok(other) => Ok(other),
             // A failure caused by a host value names that value.
             Err(e) => match host {
-                Some((why, at)) if !self.fatal => self.unavailable(&why, at),
+                Some((why, at)) if !self.limits.fatal => self.unavailable(&why, at),
                 _ => Err(e),
             },
         }
@@ -580,11 +570,8 @@ impl Interpreter {
         for keyword in &arguments.keywords {
             let span = self.span(&keyword.value);
             let name = keyword.arg.as_ref().map_or("", |n| n.as_str());
-            let layout = usize::from(name.contains("layout") || name.contains("axis"));
-            self.layouts += layout;
-            let value = self.eval_operand(&keyword.value);
-            self.layouts -= layout;
-            let value = value?;
+            let describes_layout = name.contains("layout") || name.contains("axis");
+            let value = self.in_layout(describes_layout, |i| i.eval_operand(&keyword.value))?;
             match &keyword.arg {
                 Some(name) => {
                     if args.keyword.iter().any(|(n, ..)| **n == *name.as_str()) {
@@ -605,7 +592,7 @@ impl Interpreter {
                 },
             }
         }
-        if self.mode == Mode::Kernel
+        if self.frame.mode == Mode::Kernel
             && let Some(target) = target
         {
             (args.names, args.names_are_tuple) = target_names(target);

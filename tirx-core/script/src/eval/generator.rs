@@ -9,11 +9,12 @@ use std::rc::Rc;
 
 use tirx_python::{self as ast, Name};
 
+use super::frame::{CallInfo, EvalFrame};
 use super::generator_steps::{Step, StepBuilder, Steps, TryStep};
 use super::iter::{Iter, Resume};
 use super::stmt::Flow;
 use super::value::{Code, Value};
-use super::{Args, CallInfo, Interpreter, Mode, Raised, Scope, ScopeKind};
+use super::{Args, Interpreter, Mode, Raised, Scope, ScopeKind};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::source::{FileId, Span};
 
@@ -45,7 +46,7 @@ pub(super) struct Generator {
     called: (FileId, FileId),
     scope: Rc<Scope>,
     /// The call that it belongs to; `None` for a generator expression.
-    call: Option<(Option<Rc<super::Class>>, Option<Value>)>,
+    call: Option<Rc<CallInfo>>,
     frames: Vec<Frame>,
     /// The name that receives the value of the `yield`.
     waiting: Option<Name>,
@@ -64,7 +65,7 @@ impl Generator {
 impl Interpreter {
     /// The generator that the running call of a function with `yield` gives.
     pub(super) fn make_generator(&mut self, code: &Rc<Code>) -> Result<Value> {
-        if self.mode == Mode::Kernel {
+        if self.frame.mode == Mode::Kernel {
             return error(
                 code.span,
                 "a @T.inline cannot be a generator: its \"yield\" has no meaning in a kernel",
@@ -74,16 +75,16 @@ impl Interpreter {
             return error(code.span, "a generator needs a body");
         };
         let key = (code.file, def.range);
-        let steps = match self.generators.get(&key) {
+        let steps = match self.session.caches.generators.get(&key) {
             Some(steps) => steps.clone(),
             None => {
                 let steps = StepBuilder::default().block(&def.body);
-                self.generators.insert(key, steps.clone());
+                self.session.caches.generators.insert(key, steps.clone());
                 steps
             }
         };
         self.close_over();
-        let call = self.calls.last().map(|c| (c.class.clone(), c.receiver.clone()));
+        let call = self.frame.call.clone();
         let name = def.name.as_str().into();
         Ok(self.start_generator(name, call, vec![Frame::Block(steps, 0)]))
     }
@@ -98,8 +99,8 @@ impl Interpreter {
         }
         let source = self.eval_operand(&first.iter)?;
         let items = self.iterator(&source, self.span(&first.iter))?;
-        let key = (self.file, e.range);
-        let steps = match self.generators.get(&key) {
+        let key = (self.frame.file, e.range);
+        let steps = match self.session.caches.generators.get(&key) {
             Some(steps) => steps.clone(),
             None => {
                 let element: Steps = Rc::new([Step::Yield(Some((*e.elt).clone()), None)]);
@@ -109,30 +110,24 @@ impl Interpreter {
                     });
                     Rc::new([Step::For(g.target.clone(), g.iter.clone(), filtered, Rc::new([]))])
                 });
-                self.generators.insert(key, steps.clone());
+                self.session.caches.generators.insert(key, steps.clone());
                 steps
             }
         };
-        let scope = Scope::new(ScopeKind::Comprehension, Some(self.scope.clone()));
-        let saved = std::mem::replace(&mut self.scope, scope);
-        self.close_over();
+        let scope = Scope::new(ScopeKind::Comprehension, Some(self.frame.scope.clone()));
         let frames = vec![Frame::Block(steps.clone(), 1), Frame::For(steps, 0, items)];
-        let value = self.start_generator("<genexpr>".into(), None, frames);
-        self.scope = saved;
-        Ok(value)
+        Ok(self.in_scope(scope, |i| {
+            i.close_over();
+            i.start_generator("<genexpr>".into(), None, frames)
+        }))
     }
 
-    fn start_generator(
-        &mut self,
-        name: Rc<str>,
-        call: Option<(Option<Rc<super::Class>>, Option<Value>)>,
-        frames: Vec<Frame>,
-    ) -> Value {
+    fn start_generator(&mut self, name: Rc<str>, call: Option<Rc<CallInfo>>, frames: Vec<Frame>) -> Value {
         Iter::generator(Generator {
             name,
-            file: self.file,
-            called: self.called,
-            scope: self.scope.clone(),
+            file: self.frame.file,
+            called: self.frame.called,
+            scope: self.frame.scope.clone(),
             call,
             frames,
             waiting: None,
@@ -148,39 +143,32 @@ impl Interpreter {
         with: Resume,
         span: Span,
     ) -> Result<Option<Value>> {
-        if self.calls.len() >= super::limits::CALLS {
+        if self.frame.calls >= super::limits::CALLS {
             return self.limit(
                 span,
                 format!("more than {} calls within calls", super::limits::CALLS),
             );
         }
         let is_call = generator.call.is_some();
-        if let Some((class, receiver)) = &generator.call {
-            self.calls.push(CallInfo {
-                class: class.clone(),
-                receiver: receiver.clone(),
-                blocks: self.blocks.len(),
-            });
+        let mut frame = EvalFrame {
+            called: generator.called,
+            match_names: None,
+            ..self.frame.of_file(generator.file, generator.scope.clone())
+        };
+        if let Some(call) = &generator.call {
+            frame.calls += 1;
+            frame.call = Some(Rc::new(CallInfo {
+                blocks: self.kernel.blocks.len(),
+                ..(**call).clone()
+            }));
         }
-        let saved_file = std::mem::replace(&mut self.file, generator.file);
-        let saved_called = std::mem::replace(&mut self.called, generator.called);
-        let saved_scope = std::mem::replace(&mut self.scope, generator.scope.clone());
-        let saved_mode = std::mem::replace(&mut self.mode, Mode::Meta);
-        let saved_loops = std::mem::take(&mut self.loops);
-        let saved_match = self.match_names.take();
-        let handled = self.handling.len();
-        self.handling.append(&mut generator.handling);
-        let result = self.run_generator(generator, with, span);
-        generator.handling = self.handling.split_off(handled.min(self.handling.len()));
-        self.match_names = saved_match;
-        self.loops = saved_loops;
-        self.mode = saved_mode;
-        self.scope = saved_scope;
-        self.called = saved_called;
-        self.file = saved_file;
-        if is_call {
-            self.calls.pop();
-        }
+        let handled = self.exceptions.handling.len();
+        self.exceptions.handling.append(&mut generator.handling);
+        let result = self.enter(frame, |i| i.run_generator(generator, with, span));
+        generator.handling = self
+            .exceptions
+            .handling
+            .split_off(handled.min(self.exceptions.handling.len()));
         result.map_err(|mut e| {
             if is_call && e.notes.len() < 6 && span.is_some() {
                 e.notes.push(crate::diagnostic::Note {
@@ -211,7 +199,7 @@ impl Interpreter {
                 };
                 return Ok(None);
             };
-            if self.fatal {
+            if self.limits.fatal {
                 return outcome.map(|_| None);
             }
             outcome = match frame {
@@ -394,7 +382,7 @@ impl Interpreter {
         let ended = match (phase, outcome) {
             (Phase::Finally(before, raised), Ok(Flow::Normal)) => {
                 if before.is_err() {
-                    self.raised = raised;
+                    self.exceptions.raised = raised;
                 }
                 return before;
             }
@@ -406,12 +394,12 @@ impl Interpreter {
             }
             (Phase::Body, Err(e)) => match self.find_handler(t, &e) {
                 Ok(Some((handler, exception))) => {
-                    self.raised = None;
+                    self.exceptions.raised = None;
                     let (_, name, body) = &t.handlers[handler];
                     if let Some(name) = name {
                         self.assign_name(name, exception.clone());
                     }
-                    self.handling.push(exception);
+                    self.exceptions.handling.push(exception);
                     g.frames.push(Frame::Try(steps.clone(), at, Phase::Handler));
                     g.frames.push(Frame::Block(body.clone(), 0));
                     return Ok(Flow::Normal);
@@ -420,7 +408,7 @@ impl Interpreter {
                 Err(other) => Err(other),
             },
             (Phase::Handler, other) => {
-                self.handling.pop();
+                self.exceptions.handling.pop();
                 other
             }
             (_, other) => other,
@@ -428,7 +416,7 @@ impl Interpreter {
         g.frames.push(Frame::Try(
             steps.clone(),
             at,
-            Phase::Finally(ended, self.raised.clone()),
+            Phase::Finally(ended, self.exceptions.raised.clone()),
         ));
         g.frames.push(Frame::Block(t.finally.clone(), 0));
         Ok(Flow::Normal)

@@ -23,13 +23,13 @@ use crate::source::Span;
 impl Interpreter {
     /// The reason why an expression has no value, where that is not an error yet: outside of kernels.
     pub(super) fn inert(&mut self, e: &Diagnostic) -> Option<Rc<str>> {
-        if self.fatal || self.mode != Mode::Meta || self.is_building() {
+        if self.limits.fatal || self.frame.mode != Mode::Meta || self.is_building() {
             return None;
         }
-        match &self.raised {
+        match &self.exceptions.raised {
             Some((message, Raised::Unavailable)) if *message == e.message => {
                 let why = message.as_str().into();
-                self.raised = None;
+                self.exceptions.raised = None;
                 Some(why)
             }
             _ => None,
@@ -71,13 +71,14 @@ impl Interpreter {
         let Some(why) = self.inert(&e) else {
             return Err(e);
         };
-        let in_function = !self.calls.is_empty() || matches!(self.scope.kind, ScopeKind::Function(_));
+        let in_function =
+            self.frame.call.is_some() || matches!(self.frame.scope.kind, ScopeKind::Function(_));
         let mut written = Written::default();
         written.visit_stmt(stmt);
         // A `raise` under a condition on host values is skipped; an unconditional `raise` is not.
         let leaves = written.leaves || matches!(stmt, ast::Stmt::Raise(_));
         if in_function && leaves {
-            self.raised = Some((e.message.clone(), Raised::Unavailable));
+            self.exceptions.raised = Some((e.message.clone(), Raised::Unavailable));
             if e.help.is_none() {
                 e = Box::new(
                     e.help("the result of a function of a kernel file cannot depend on the host program"),

@@ -5,8 +5,9 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::frame::EvalFrame;
 use super::value::{Module, Object, Value};
-use super::{Args, Dict, Interpreter, Mode, Scope, ScopeKind, args, modules};
+use super::{Args, Dict, Interpreter, Scope, ScopeKind, args, modules};
 use crate::diagnostic::{Result, error};
 use crate::ir::DType;
 use crate::source::{FileId, Span};
@@ -63,7 +64,7 @@ impl Interpreter {
                 let known = interp.environment().borrow().get(&key).cloned();
                 Ok(known.unwrap_or(default))
             }),
-            "sys.modules" => Value::Dict(self.python_modules.clone()),
+            "sys.modules" => Value::Dict(self.session.caches.python_modules.clone()),
             "importlib.util.spec_from_file_location" => Value::builtin(path, |interp, args, span| {
                 let parameters = [args::required("name"), args::optional("location")];
                 let bound = args.bind("spec_from_file_location", &parameters, span)?;
@@ -105,7 +106,7 @@ impl Interpreter {
             "torch.cuda.is_available" => Value::builtin(path, |_, _, _| Ok(Value::Bool(true))),
             "torch.cuda.current_device" => Value::builtin(path, |_, _, _| Ok(Value::Int(0))),
             "torch.cuda.get_device_properties" => Value::builtin(path, |interp, _, _| {
-                let multiprocessors = interp.multiprocessors;
+                let multiprocessors = interp.session.multiprocessors;
                 Ok(Value::Object(Rc::new(Gpu { multiprocessors })))
             }),
             // A tensor's content is the host's, the size of its elements is not.
@@ -146,7 +147,7 @@ impl Interpreter {
 
     /// `os.environ`: empty when a build begins, so that it gives the same everywhere.
     fn environment(&mut self) -> Rc<RefCell<Dict>> {
-        let made = self.environment.get_or_insert_with(|| {
+        let made = self.session.caches.environment.get_or_insert_with(|| {
             let mut dict = Dict::default();
             let missing = |_: &mut Interpreter, _: Args, _: Span| Ok(modules::host_only("os.environ[…]"));
             dict.factory = Some(Value::builtin("os.environ[]", missing));
@@ -158,18 +159,23 @@ impl Interpreter {
     /// The loaded file of a name as `__file__` gives it.
     fn file_named(&self, name: &str) -> Option<FileId> {
         let mut files = self
+            .session
             .modules
             .keys()
             .copied()
-            .filter(|file| self.packages.contains_key(file));
-        files.find(|file| self.sources.file(*file).is_some_and(|f| f.name == name))
+            .filter(|file| self.session.packages.contains_key(file));
+        files.find(|file| self.session.sources.file(*file).is_some_and(|f| f.name == name))
     }
 
     /// The value of a name that every module has: `__file__`, `__package__`.
     pub(super) fn module_name(&self, name: &str) -> Option<Value> {
-        let package = self.packages.get(&self.file)?;
+        let package = self.session.packages.get(&self.frame.file)?;
         match name {
-            "__file__" => self.sources.file(self.file).map(|file| Value::str(&*file.name)),
+            "__file__" => self
+                .session
+                .sources
+                .file(self.frame.file)
+                .map(|file| Value::str(&*file.name)),
             "__package__" => Some(Value::str(package.as_str())),
             _ => None,
         }
@@ -178,7 +184,7 @@ impl Interpreter {
     /// `globals()`: the names of the module that the text of the call belongs to. Assigning to the dict has no effect on
     /// them.
     pub(super) fn globals(&mut self, span: Span) -> Result<Value> {
-        let mut scope = self.scope.clone();
+        let mut scope = self.frame.scope.clone();
         while let Some(parent) = scope.parent.clone() {
             scope = parent;
         }
@@ -252,25 +258,20 @@ impl Object for ModuleSpec {
 impl Interpreter {
     /// Runs a loaded file once more, with names of its own.
     fn run_again(&mut self, file: FileId, module: &Rc<Module>, span: Span) -> Result<Value> {
-        let Some(text) = self.modules.get(&file).cloned() else {
+        let Some(text) = self.session.modules.get(&file).cloned() else {
             return error(span, format!("\"{}\" has no text", module.name));
         };
-        if self.loading.len() > 32 {
+        if self.session.loading.len() > 32 {
             return self.limit(span, "more than 32 imports within imports");
         }
-        self.loading.push(module.name.to_string());
-        let saved_file = std::mem::replace(&mut self.file, file);
-        let saved_scope = std::mem::replace(&mut self.scope, module.scope.clone());
-        let saved_mode = std::mem::replace(&mut self.mode, Mode::Meta);
-        let saved_loops = std::mem::take(&mut self.loops);
-        let saved_calls = std::mem::take(&mut self.calls);
-        let result = self.run_module(&text.body);
-        self.calls = saved_calls;
-        self.loops = saved_loops;
-        self.mode = saved_mode;
-        self.scope = saved_scope;
-        self.file = saved_file;
-        self.loading.pop();
+        self.session.loading.push(module.name.to_string());
+        let frame = EvalFrame {
+            call: None,
+            calls: 0,
+            ..self.frame.of_file(file, module.scope.clone())
+        };
+        let result = self.enter(frame, |i| i.run_module(&text.body));
+        self.session.loading.pop();
         result.map(|()| Value::None)
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use tirx_python as ast;
 
 use super::value::{Module, Value};
-use super::{Interpreter, Mode, Scope, ScopeKind, modules, suggest};
+use super::{Interpreter, Scope, ScopeKind, modules, suggest};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::parse::{resolve_relative, with_packages};
 use crate::source::Span;
@@ -52,7 +52,11 @@ impl Interpreter {
     /// The module whose names `from … import` takes.
     fn base_of(&self, s: &ast::StmtImportFrom) -> Result<String> {
         let name = s.module.as_ref().map_or("", |m| m.as_str());
-        let package = self.packages.get(&self.file).map_or("", String::as_str);
+        let package = self
+            .session
+            .packages
+            .get(&self.frame.file)
+            .map_or("", String::as_str);
         if let Some(base) = resolve_relative(package, s.level, name) {
             return Ok(base);
         }
@@ -98,7 +102,8 @@ impl Interpreter {
                         }
                     }
                     (Value::Module(m), _)
-                        if self.loading.iter().any(|p| *p == *m.name) && m.scope.get_own(name).is_none() =>
+                        if self.session.loading.iter().any(|p| *p == *m.name)
+                            && m.scope.get_own(name).is_none() =>
                     {
                         let message =
                             format!("cannot import \"{name}\" from \"{base}\", which is still running");
@@ -156,10 +161,10 @@ impl Interpreter {
     /// Whether a path denotes a kernel file. A module of the library keeps its meaning even if a kernel file has its
     /// name (`kernels/math.py`), and a file named like a host package may import that package.
     fn is_file(&self, path: &str) -> bool {
-        self.files.contains_key(path)
+        self.session.files.contains_key(path)
             && match modules::module(path) {
                 None => true,
-                Some(Value::Unavailable(_)) => !self.loading.iter().any(|p| p == path),
+                Some(Value::Unavailable(_)) => !self.session.loading.iter().any(|p| p == path),
                 Some(_) => false,
             }
     }
@@ -173,7 +178,7 @@ impl Interpreter {
         }
         // Kernel files stand beside host code, whose packages are not available here: a missing one is reported when it
         // is used.
-        let files: Vec<String> = self.files.keys().cloned().collect();
+        let files: Vec<String> = self.session.files.keys().cloned().collect();
         let known = files
             .iter()
             .map(String::as_str)
@@ -191,13 +196,13 @@ impl Interpreter {
             if !self.is_file(path) {
                 continue;
             }
-            let is_new = !self.loaded.contains_key(path);
+            let is_new = !self.session.loaded.contains_key(path);
             let loaded = self.load_one(path, span)?;
             // A module becomes an attribute of its package when it is first imported; the package may use the name for something else
             // afterwards.
             if is_new
                 && let Some((package, name)) = path.rsplit_once('.')
-                && let Some(package) = self.loaded.get(package)
+                && let Some(package) = self.session.loaded.get(package)
             {
                 package.scope.set(name, Value::Module(loaded.clone()));
             }
@@ -210,13 +215,13 @@ impl Interpreter {
     }
 
     fn load_one(&mut self, path: &str, span: Span) -> Result<Rc<Module>> {
-        if let Some(m) = self.loaded.get(path) {
+        if let Some(m) = self.session.loaded.get(path) {
             return Ok(m.clone());
         }
-        let Some(file) = self.files.get(path).cloned() else {
+        let Some(file) = self.session.files.get(path).cloned() else {
             return error(span, format!("no kernel file \"{path}\""));
         };
-        if self.loading.len() > 32 {
+        if self.session.loading.len() > 32 {
             return self.limit(span, "more than 32 imports within imports");
         }
         let scope = Scope::new(ScopeKind::Module, None);
@@ -224,22 +229,15 @@ impl Interpreter {
             name: path.into(),
             scope: scope.clone(),
         });
-        self.loading.push(path.to_string());
-        self.loaded.insert(path.to_string(), module.clone());
-        let saved_file = std::mem::replace(&mut self.file, file.file);
-        let saved_scope = std::mem::replace(&mut self.scope, scope);
-        let saved_mode = std::mem::replace(&mut self.mode, Mode::Meta);
-        let saved_loops = std::mem::take(&mut self.loops);
-        self.modules.insert(file.file, file.module.clone());
-        self.packages.insert(file.file, file.package.clone());
-        let result = self.run_module(&file.module.body);
-        self.loops = saved_loops;
-        self.mode = saved_mode;
-        self.scope = saved_scope;
-        self.file = saved_file;
-        self.loading.pop();
+        self.session.loading.push(path.to_string());
+        self.session.loaded.insert(path.to_string(), module.clone());
+        self.session.modules.insert(file.file, file.module.clone());
+        self.session.packages.insert(file.file, file.package.clone());
+        let frame = self.frame.of_file(file.file, scope);
+        let result = self.enter(frame, |i| i.run_module(&file.module.body));
+        self.session.loading.pop();
         if let Err(e) = result {
-            self.loaded.remove(path);
+            self.session.loaded.remove(path);
             return Err(Box::new(e.note(span, format!("\"{path}\" is imported here"))));
         }
         Ok(module)

@@ -197,7 +197,7 @@ impl Interpreter {
             match interp.call_method(&method, &receiver, args, span) {
                 Ok(v) => Ok(Some(v)),
                 Err(e) if interp.raised_is(&e, end) => {
-                    interp.raised = None;
+                    interp.exceptions.raised = None;
                     Ok(None)
                 }
                 Err(e) => Err(e),
@@ -258,7 +258,7 @@ pub(super) fn method(it: &Rc<Iter>, name: &str) -> Option<Value> {
                 interp.raise("RuntimeError", span, "the generator went on after close()")
             }
             Err(e) if name == "close" && interp.raised_is(&e, "GeneratorExit") => {
-                interp.raised = None;
+                interp.exceptions.raised = None;
                 Ok(Value::None)
             }
             Ok(None) if name == "close" => Ok(Value::None),

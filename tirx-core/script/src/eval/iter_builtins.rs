@@ -114,7 +114,7 @@ pub(super) fn next(interp: &mut Interpreter, args: Args, span: Span) -> Result<V
         Value::Instance(i) => match interp.class_attribute(&i.class, "__next__") {
             Some(f) => match (interp.call_method(&f, value, Args::default(), *at), &bound[1]) {
                 (Err(e), Some((default, _))) if interp.raised_is(&e, "StopIteration") => {
-                    interp.raised = None;
+                    interp.exceptions.raised = None;
                     return Ok(default.clone());
                 }
                 (result, _) => return result,

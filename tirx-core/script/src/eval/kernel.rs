@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use tirx_python::{self as ast, Name};
 
 use super::builder::FunctionBuilder;
+use super::frame::EvalFrame;
 use super::value::{Annotation, Kernel, Parameter, ParameterKind, Value};
 use super::{Args, Interpreter, Mode, Scope, ScopeKind, args, suggest};
 use crate::diagnostic::{Diagnostic, Result, error};
@@ -59,8 +60,11 @@ impl Interpreter {
 
     /// Builds a kernel that was just decorated, if it is the wanted one.
     pub(super) fn build_where_decorated(&mut self, kernel: &Rc<Kernel>) {
-        if self.mode == Mode::Meta && !kernel.is_jit && self.wanted == Some(kernel.number) {
-            self.built = Some(self.build_kernel(kernel, &[]));
+        if self.frame.mode == Mode::Meta
+            && !kernel.is_jit
+            && self.session.kernels.wanted == Some(kernel.number)
+        {
+            self.session.kernels.built = Some(self.build_kernel(kernel, &[]));
         }
     }
 
@@ -70,7 +74,7 @@ impl Interpreter {
         kernel: &Rc<Kernel>,
         given: &[(Rc<str>, Value)],
     ) -> Result<PrimFunc> {
-        let func = match self.built.take() {
+        let func = match self.session.kernels.built.take() {
             Some(built) if given.is_empty() => built,
             _ => self.build_kernel(kernel, given),
         }?;
@@ -97,33 +101,32 @@ impl Interpreter {
             return error(kernel.code.span, "a kernel is a def");
         };
         let span = kernel.code.span;
-        let saved_file = std::mem::replace(&mut self.file, kernel.code.file);
-        let saved_called = std::mem::take(&mut self.called);
-        let scope = Scope::new(ScopeKind::Block, Some(kernel.scope.clone()));
-        let saved_scope = std::mem::replace(&mut self.scope, scope);
-        let saved_mode = std::mem::replace(&mut self.mode, Mode::Kernel);
-        let saved_calls = std::mem::take(&mut self.calls);
-        self.loops.clear();
+        let frame = EvalFrame {
+            called: Default::default(),
+            mode: Mode::Kernel,
+            call: None,
+            calls: 0,
+            ..self.frame.of_file(
+                kernel.code.file,
+                Scope::new(ScopeKind::Block, Some(kernel.scope.clone())),
+            )
+        };
         self.begin_function(FunctionBuilder {
             name: (&*kernel.name).into(),
             is_private: kernel.is_private,
             is_s_tir: kernel.is_s_tir,
             ..FunctionBuilder::default()
         });
-        let result = self
-            .open_block(span)
-            .and_then(|()| self.build_signature(kernel, def, given))
-            .and_then(|()| self.exec_block(&def.body));
+        let result = self.enter(frame, |i| {
+            i.open_block(span)?;
+            i.build_signature(kernel, def, given)?;
+            i.exec_block(&def.body)
+        });
         let body = self.close_block();
-        let function = self.function.take().unwrap_or_default();
-        self.blocks.clear();
-        self.calls = saved_calls;
-        self.mode = saved_mode;
-        self.scope = saved_scope;
-        self.called = saved_called;
-        self.file = saved_file;
+        let function = self.kernel.function.take().unwrap_or_default();
+        self.kernel.blocks.clear();
         result?;
-        if !std::mem::take(&mut self.entered).is_empty() {
+        if !std::mem::take(&mut self.kernel.entered).is_empty() {
             return error(
                 span,
                 "a region was entered with \"__enter__\" and not left with \"__exit__\"",
@@ -134,13 +137,13 @@ impl Interpreter {
 
     /// Starts a function: nothing of an earlier one is left.
     pub(super) fn begin_function(&mut self, function: FunctionBuilder) {
-        self.function = Some(function);
-        self.blocks.clear();
-        self.entered.clear();
-        self.match_vars.clear();
-        self.ended_names.clear();
-        self.choices = 0;
-        self.emitted = 0;
+        self.kernel.function = Some(function);
+        self.kernel.blocks.clear();
+        self.kernel.entered.clear();
+        self.kernel.match_vars.clear();
+        self.kernel.ended_names.clear();
+        self.kernel.choices = 0;
+        self.kernel.emitted = 0;
     }
 
     /// The function whose body is complete.
@@ -195,7 +198,7 @@ impl Interpreter {
         for (name, role, default, at) in &parameters {
             if *role == ParameterRole::Constexpr {
                 match find(name).or_else(|| default.clone()) {
-                    Some(value) => self.scope.set(&**name, value),
+                    Some(value) => self.frame.scope.set(&**name, value),
                     None => missing.push((name.clone(), *at)),
                 }
             }
@@ -247,7 +250,7 @@ impl Interpreter {
                     return error(self.span(annotation), "T.Optional is for parameters of a @T.jit");
                 }
                 ParameterRole::Optional if matches!(find(&parameter.name), Some(Value::None)) => {
-                    self.scope.set(parameter.name.clone(), Value::None);
+                    self.frame.scope.set(parameter.name.clone(), Value::None);
                     continue;
                 }
                 _ => {}
@@ -328,11 +331,13 @@ impl Interpreter {
             lang::check_parameter(&buffer)?;
             // A scalar parameter of TVM's printed form may follow; names of data pointers end in `_ptr`.
             let var = Var::at(format!("{name}_handle"), DType::HANDLE, parameter.span);
-            self.known_vars.insert(var.clone());
+            self.kernel.known_vars.insert(var.clone());
             let function = self.function_mut("a parameter", at)?;
             function.params.push(var.clone());
             function.buffer_map.push((var, buffer.clone()));
-            self.scope.set(parameter.name.clone(), Value::Buffer(buffer));
+            self.frame
+                .scope
+                .set(parameter.name.clone(), Value::Buffer(buffer));
             return Ok(());
         }
         if let Value::Class(c) = &value {
@@ -348,7 +353,7 @@ impl Interpreter {
             ));
         }
         let ty = self.annotation_type(&value, at)?;
-        let var = match self.match_vars.get(&parameter.name) {
+        let var = match self.kernel.match_vars.get(&parameter.name) {
             Some(var) if *var.ty() == ty => var.clone(),
             Some(var) => {
                 let message = format!(
@@ -362,9 +367,9 @@ impl Interpreter {
             }
             None => Var::at(name, ty, parameter.span),
         };
-        self.known_vars.insert(var.clone());
+        self.kernel.known_vars.insert(var.clone());
         self.function_mut("a parameter", at)?.params.push(var.clone());
-        self.scope.set(
+        self.frame.scope.set(
             parameter.name.clone(),
             Value::Expr(Expr::var(&var).at(parameter.span)),
         );
@@ -414,9 +419,11 @@ impl Interpreter {
                 };
                 if let Some((shape, by_position)) = shape {
                     let span = self.span(shape);
-                    self.match_names = Some(dtypes.clone());
-                    let value = self.eval(shape);
-                    self.match_names = None;
+                    let frame = EvalFrame {
+                        match_names: Some(dtypes.clone()),
+                        ..self.frame.clone()
+                    };
+                    let value = self.enter(frame, |i| i.eval(shape));
                     if by_position {
                         args.positional.push((value?, span));
                     } else {
@@ -442,9 +449,9 @@ impl Interpreter {
 
     /// Substitutes the final names of buffers and variables.
     fn finish_names(&mut self, func: PrimFunc) -> PrimFunc {
-        let buffers = std::mem::take(&mut self.renamed_buffers);
-        let vars = std::mem::take(&mut self.renamed_vars);
-        self.fresh_scalars.clear();
+        let buffers = std::mem::take(&mut self.kernel.renamed_buffers);
+        let vars = std::mem::take(&mut self.kernel.renamed_vars);
+        self.kernel.fresh_scalars.clear();
         if buffers.is_empty() && vars.is_empty() {
             return func;
         }
@@ -485,13 +492,13 @@ impl Interpreter {
         attrs: Attrs,
         sources: SourceMap,
     ) -> Result<IRModule> {
-        self.module_functions = kernels.iter().map(|(_, kernel)| kernel.clone()).collect();
+        self.session.kernels.module_functions = kernels.iter().map(|(_, kernel)| kernel.clone()).collect();
         let mut functions: Vec<(Arc<str>, PrimFunc)> = Vec::new();
         for (name, kernel) in kernels {
             let func = self.build_kernel(kernel, &[])?;
             functions.push(((&**name).into(), with_attrs(func, kernel)));
         }
-        self.module_functions.clear();
+        self.session.kernels.module_functions.clear();
         Ok(IRModule {
             functions,
             attrs,

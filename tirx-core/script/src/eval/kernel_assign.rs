@@ -56,9 +56,9 @@ impl Interpreter {
                     }
                 }
                 // `n = T.int32()` after `T.Buffer(("n",), …)` names the variable that the shape made.
-                if let (Some(var), Value::Expr(e)) = (self.match_vars.get(&n.id), &value)
+                if let (Some(var), Value::Expr(e)) = (self.kernel.match_vars.get(&n.id), &value)
                     && let Some(new) = e.as_var()
-                    && !self.known_vars.contains(new)
+                    && !self.kernel.known_vars.contains(new)
                     && matches!(source, Some(ast::Expr::Call(_)))
                 {
                     if var.ty() != new.ty() {
@@ -77,7 +77,7 @@ impl Interpreter {
                 }
                 self.check_rebound(&n.id, Some(&value), span)?;
                 let bound = self.kernel_value(&n.id, value, source, span)?;
-                self.scope.set(n.id.clone(), bound);
+                self.frame.scope.set(n.id.clone(), bound);
                 Ok(())
             }
             ast::Expr::Tuple(t) => self.kernel_unpack(&t.elts, value, source, span),
@@ -112,13 +112,15 @@ impl Interpreter {
 
     /// A name of the IR (a binding, an index, a parameter, a buffer) keeps its meaning to the end of its block.
     fn check_rebound(&mut self, name: &ast::Name, value: Option<&Value>, span: Span) -> Result<()> {
-        let Some(before) = self.scope.get_own(name) else {
+        let Some(before) = self.frame.scope.get_own(name) else {
             return Ok(());
         };
         // A printed host function declares a symbol that its attributes mention, and assigns its value later.
         let split = |f: &FunctionBuilder| f.attrs.contains_key("calling_conv");
         let help = match (&before, value) {
-            (Value::Expr(e), _) if e.as_var().is_some() && self.function.as_ref().is_some_and(split) => {
+            (Value::Expr(e), _)
+                if e.as_var().is_some() && self.kernel.function.as_ref().is_some_and(split) =>
+            {
                 return Ok(());
             }
             (Value::Buffer(x), Some(Value::Buffer(y))) if x == y => return Ok(()),
@@ -165,7 +167,7 @@ impl Interpreter {
 
     /// Whether the innermost loop runs at compile time, in the block that is being built.
     fn within_meta_loop(&self) -> bool {
-        matches!(self.loops.last(), Some(LoopKind::Meta(blocks)) if *blocks == self.blocks.len())
+        matches!(self.frame.loops.last(), Some(LoopKind::Meta(blocks)) if *blocks == self.kernel.blocks.len())
     }
 
     fn kernel_unpack(
@@ -199,9 +201,9 @@ impl Interpreter {
             };
             match target {
                 // As in TVM, several names at once are new ones in a block where they have not been defined.
-                ast::Expr::Name(n) if interp.scope.get_own(&n.id).is_none() => {
+                ast::Expr::Name(n) if interp.frame.scope.get_own(&n.id).is_none() => {
                     let bound = interp.kernel_value(&n.id, item, from, span)?;
-                    interp.scope.set(n.id.clone(), bound);
+                    interp.frame.scope.set(n.id.clone(), bound);
                     Ok(())
                 }
                 ast::Expr::Subscript(s) if interp.is_memory(&s.value)? => {
@@ -229,7 +231,7 @@ impl Interpreter {
         let mut written = Vec::new();
         for target in targets {
             if let ast::Expr::Name(n) = target
-                && let Some(buffer) = self.scope.get_own(&n.id).as_ref().and_then(scalar_buffer)
+                && let Some(buffer) = self.frame.scope.get_own(&n.id).as_ref().and_then(scalar_buffer)
             {
                 written.push(buffer);
             }
@@ -251,7 +253,7 @@ impl Interpreter {
     /// Whether a value is a scalar that this statement declares: `x = T.local_scalar("int32")` stores nothing.
     fn is_fresh_scalar(&self, value: &Value, source: Option<&ast::Expr>) -> bool {
         let Value::Expr(e) = value else { return false };
-        matches!(&e.kind, ExprKind::BufferLoad { buffer, .. } if self.fresh_scalars.contains(&buffer.id()))
+        matches!(&e.kind, ExprKind::BufferLoad { buffer, .. } if self.kernel.fresh_scalars.contains(&buffer.id()))
             && matches!(source, Some(ast::Expr::Call(_)))
     }
 
@@ -269,8 +271,8 @@ impl Interpreter {
         let Some(Value::Buffer(b)) = before else {
             return true;
         };
-        let renamed = self.renamed_buffers.get(&b.id()).map(|(_, name)| &**name);
-        let looped = self.within_meta_loop() && self.scope.get_own(&target.id).is_some();
+        let renamed = self.kernel.renamed_buffers.get(&b.id()).map(|(_, name)| &**name);
+        let looped = self.within_meta_loop() && self.frame.scope.get_own(&target.id).is_some();
         renamed.unwrap_or(&b.name) == target.id.as_str() && !looped
     }
 
@@ -311,7 +313,7 @@ impl Interpreter {
             Value::Tuple(_) | Value::List(_) => {
                 self.name_value(name, &value);
                 // A scalar of the host has no text.
-                let on_device = self.function.as_ref().is_some_and(|f| f.on_device);
+                let on_device = self.kernel.function.as_ref().is_some_and(|f| f.on_device);
                 if on_device && self.are_kernel_values(&value, 0) {
                     self.items_to_scalars(name, &value, span)?;
                 }
@@ -344,10 +346,10 @@ impl Interpreter {
             match item {
                 Value::Tuple(_) | Value::List(_) => self.items_to_scalars(&name, item, span)?,
                 // A variable without a name takes this one.
-                Value::Expr(e) if e.as_var().is_some_and(|v| !self.known_vars.contains(v)) => {}
+                Value::Expr(e) if e.as_var().is_some_and(|v| !self.kernel.known_vars.contains(v)) => {}
                 Value::Expr(e) => {
                     let is_named = matches!(&e.kind, ExprKind::BufferLoad { buffer, .. }
-                        if self.renamed_buffers.get(&buffer.id()).is_some_and(|(_, n)| **n == *name));
+                        if self.kernel.renamed_buffers.get(&buffer.id()).is_some_and(|(_, n)| **n == *name));
                     if !is_named {
                         self.new_scalar(&name, e.clone(), span)?;
                     }
@@ -367,25 +369,25 @@ impl Interpreter {
             return error(span, "this call has no value");
         }
         if let Some(var) = e.as_var()
-            && !self.known_vars.contains(var)
+            && !self.kernel.known_vars.contains(var)
             && !matches!(source, Some(ast::Expr::Name(_)))
         {
             // It has no name yet, wherever it was stored: this becomes its name.
-            self.known_vars.insert(var.clone());
+            self.kernel.known_vars.insert(var.clone());
             self.rename_var(&var.clone(), name);
             return Ok(e);
         }
         if let ExprKind::BufferLoad { buffer, indices, .. } = &e.kind
             && indices.len() == 1
             && matches!(source, Some(ast::Expr::Call(_)))
-            && self.fresh_scalars.remove(&buffer.id())
+            && self.kernel.fresh_scalars.remove(&buffer.id())
         {
             self.rename_buffer(&buffer.clone(), name);
             return Ok(e);
         }
         if e.dtype.is_handle() {
             let var = Var::at(name, lang::expr_type(&e), span);
-            self.known_vars.insert(var.clone());
+            self.kernel.known_vars.insert(var.clone());
             self.emit(Stmt::bind(&var, e, span))?;
             return Ok(Expr::var(&var).at(span));
         }
@@ -395,7 +397,7 @@ impl Interpreter {
     /// A mutable scalar with a first value.
     fn new_scalar(&mut self, name: &str, e: Expr, span: Span) -> Result<Expr> {
         let buffer = lang::local_scalar(self, name, e.dtype, span)?;
-        self.fresh_scalars.remove(&buffer.id());
+        self.kernel.fresh_scalars.remove(&buffer.id());
         self.emit(Stmt::store(&buffer, vec![Expr::int32(0)], e, span))?;
         Ok(Expr::load(&buffer, vec![Expr::int32(0)]).at(span))
     }
@@ -411,16 +413,16 @@ impl Interpreter {
         }
         match value {
             Value::Buffer(b) => {
-                self.fresh_scalars.remove(&b.id());
+                self.kernel.fresh_scalars.remove(&b.id());
                 self.rename_buffer(b, name);
             }
             Value::Expr(e) => {
                 if let ExprKind::BufferLoad { buffer, .. } = &e.kind
-                    && self.fresh_scalars.remove(&buffer.id())
+                    && self.kernel.fresh_scalars.remove(&buffer.id())
                 {
                     self.rename_buffer(&buffer.clone(), name);
                 } else if let Some(var) = e.as_var()
-                    && !self.known_vars.contains(var)
+                    && !self.kernel.known_vars.contains(var)
                 {
                     self.rename_var(&var.clone(), name);
                 }
@@ -435,7 +437,7 @@ impl Interpreter {
                 for (field, v) in fields {
                     // A buffer that has a name already keeps it.
                     let is_named = matches!(&v, Value::Buffer(b)
-                        if &*b.name != "buffer" || self.renamed_buffers.contains_key(&b.id()));
+                        if &*b.name != "buffer" || self.kernel.renamed_buffers.contains_key(&b.id()));
                     if !is_named {
                         self.name_nested(&format!("{name}_{field}"), &v, depth + 1);
                     }
@@ -512,7 +514,7 @@ impl Interpreter {
                         ));
                     }
                     let var = Var::at(name.id.as_str(), ty, span);
-                    self.known_vars.insert(var.clone());
+                    self.kernel.known_vars.insert(var.clone());
                     self.emit(Stmt::bind(&var, e, span))?;
                     Value::Expr(Expr::var(&var).at(span))
                 }
@@ -527,7 +529,7 @@ impl Interpreter {
             _ => {
                 let dtype = self.scalar_annotation(&annotation, at)?;
                 let buffer = lang::local_scalar(self, &name.id, dtype, span)?;
-                self.fresh_scalars.remove(&buffer.id());
+                self.kernel.fresh_scalars.remove(&buffer.id());
                 let place = Expr::load(&buffer, vec![Expr::int32(0)]).at(span);
                 if let Some(value) = value {
                     let value = self.plain_number(&value);
@@ -536,7 +538,7 @@ impl Interpreter {
                 Value::Expr(place)
             }
         };
-        self.scope.set(name.id.clone(), bound);
+        self.frame.scope.set(name.id.clone(), bound);
         Ok(Flow::Normal)
     }
 

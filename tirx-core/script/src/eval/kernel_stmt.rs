@@ -11,7 +11,7 @@ use super::kernel_with::close_loops;
 use super::reached::{always_holds, have_no_turn, never_holds};
 use super::stmt::Flow;
 use super::value::{Frame, Value};
-use super::{Args, Interpreter, LoopKind, Mode, Scope, ScopeKind};
+use super::{Args, Interpreter, LoopKind, Scope, ScopeKind};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::Op;
 use crate::ir::{Assert, DType, Expr, ForLoop, Stmt, StmtKind};
@@ -93,9 +93,13 @@ impl Interpreter {
         span: Span,
         run: impl FnOnce(&mut Interpreter) -> Result<Flow>,
     ) -> Result<Stmt> {
-        self.choices += 1;
+        let mark = self.kernel.mark();
+        self.kernel.choices += 1;
         let block = self.kernel_block(never_runs, span, run);
-        self.choices -= 1;
+        match block {
+            Ok(_) => self.kernel.choices -= 1,
+            Err(_) => self.kernel.rollback(mark),
+        }
         block
     }
 
@@ -110,13 +114,11 @@ impl Interpreter {
         if never_runs {
             self.block_never_runs();
         }
-        let scope = Scope::new(ScopeKind::Block, Some(self.scope.clone()));
-        let saved = std::mem::replace(&mut self.scope, scope);
-        let result = run(self);
-        let ended = std::mem::replace(&mut self.scope, saved);
+        let scope = Scope::new(ScopeKind::Block, Some(self.frame.scope.clone()));
+        let result = self.in_scope(scope.clone(), run);
         let stmt = self.close_block();
-        for name in ended.vars.borrow().keys() {
-            self.ended_names.insert(name.clone(), span);
+        for name in scope.vars.borrow().keys() {
+            self.kernel.ended_names.insert(name.clone(), span);
         }
         match result? {
             Flow::Normal => Ok(stmt),
@@ -129,7 +131,7 @@ impl Interpreter {
     }
 
     fn kernel_jump(&mut self, op: Op, flow: Flow, word: &str, span: Span) -> Result<Flow> {
-        match self.loops.last() {
+        match self.frame.loops.last() {
             None => Err(Box::new(
                 Diagnostic::new(span, format!("\"{word}\" outside of a loop"))
                     .help("to end the thread, write `return`"),
@@ -138,7 +140,7 @@ impl Interpreter {
                 self.emit(Stmt::evaluate(Expr::call(op, DType::VOID, vec![]).at(span)))?;
                 Ok(Flow::Normal)
             }
-            Some(LoopKind::Meta(blocks)) if *blocks == self.blocks.len() => Ok(flow),
+            Some(LoopKind::Meta(blocks)) if *blocks == self.kernel.blocks.len() => Ok(flow),
             Some(LoopKind::Meta(_)) => Err(Box::new(
                 Diagnostic::new(
                     span,
@@ -150,14 +152,14 @@ impl Interpreter {
     }
 
     fn kernel_return(&mut self, s: &ast::StmtReturn, span: Span) -> Result<Flow> {
-        let call_depth = self.calls.last().map(|c| c.blocks);
+        let call_depth = self.frame.call.as_ref().map(|c| c.blocks);
         if let Some(blocks) = call_depth {
             // An inline function gives its value to the kernel that calls it.
             let value = match &s.value {
                 Some(v) => self.eval(v)?,
                 None => Value::None,
             };
-            if blocks != self.blocks.len() || self.loops.contains(&LoopKind::Run) {
+            if blocks != self.kernel.blocks.len() || self.frame.loops.contains(&LoopKind::Run) {
                 return Err(Box::new(
                     Diagnostic::new(
                         span,
@@ -187,8 +189,8 @@ impl Interpreter {
 
     /// Ends the function, or the thread, with a value or without.
     pub(crate) fn emit_return(&mut self, value: Option<Expr>, span: Span) -> Result<()> {
-        if self.choices == 0
-            && let Some(function) = self.function.as_mut().filter(|f| !f.on_device)
+        if self.kernel.choices == 0
+            && let Some(function) = self.kernel.function.as_mut().filter(|f| !f.on_device)
         {
             function.returned.get_or_insert(span);
         }
@@ -200,7 +202,7 @@ impl Interpreter {
     }
 
     fn function_ret(&self) -> Option<DType> {
-        self.function.as_ref()?.ret.as_ref().map(|t| t.dtype())
+        self.kernel.function.as_ref()?.ret.as_ref().map(|t| t.dtype())
     }
 
     fn kernel_for(&mut self, s: &ast::StmtFor, span: Span) -> Result<Flow> {
@@ -266,27 +268,24 @@ impl Interpreter {
         if is_tuple && names.len() == loops.len() {
             for (name, l) in names.iter().zip(loops) {
                 self.rename_var(&l.var.clone(), name);
-                self.known_vars.insert(l.var.clone());
+                self.kernel.known_vars.insert(l.var.clone());
             }
         } else if let ([name], [l]) = (&names[..], loops) {
             self.rename_var(&l.var.clone(), name);
-            self.known_vars.insert(l.var.clone());
+            self.kernel.known_vars.insert(l.var.clone());
         }
         for _ in 1..loops.len() {
             // Each loop is a nesting level of its own.
-            if self.blocks.len() + loops.len() > super::limits::NESTING {
+            if self.kernel.blocks.len() + loops.len() > super::limits::NESTING {
                 return self.limit(span, "too many nested loops");
             }
         }
-        self.loops.push(LoopKind::Run);
-        let body = self.conditional_block(have_no_turn(loops), span, |i| {
-            let mode = std::mem::replace(&mut i.mode, Mode::Meta);
-            let bound = i.bind(&s.target, value);
-            i.mode = mode;
-            bound?;
-            i.exec_block(&s.body)
+        let body = self.in_loop(LoopKind::Run, |i| {
+            i.conditional_block(have_no_turn(loops), span, |i| {
+                i.as_python(|i| i.bind(&s.target, value))?;
+                i.exec_block(&s.body)
+            })
         });
-        self.loops.pop();
         let header = self.span(&*s.target).to(self.span(&*s.iter));
         let stmt = close_loops(loops, body?, header);
         self.emit(stmt)?;
@@ -306,9 +305,9 @@ impl Interpreter {
             v if v.is_ir() => lang::condition(v, at)?,
             v => Expr::bool(self.truth(v, at)?).at(at),
         };
-        self.loops.push(LoopKind::Run);
-        let body = self.conditional_block(never_holds(&condition), span, |i| i.exec_block(&s.body));
-        self.loops.pop();
+        let body = self.in_loop(LoopKind::Run, |i| {
+            i.conditional_block(never_holds(&condition), span, |i| i.exec_block(&s.body))
+        });
         self.emit(Stmt::new(StmtKind::While(condition, body?), at))?;
         Ok(Flow::Normal)
     }
@@ -321,7 +320,7 @@ impl Interpreter {
         };
         let holds = test.is_ir() || self.truth(&test, span)?;
         // An assertion in a block that may be skipped is left to run time.
-        if !holds && self.choices == 0 {
+        if !holds && self.kernel.choices == 0 {
             let text = match &message {
                 Value::Tuple(parts) if parts.len() == 2 => {
                     let parts = self.message_parts(&parts[1], span)?;

@@ -17,12 +17,9 @@ impl Interpreter {
         if s.is_async {
             return error(span, "\"async with\" is not supported in kernel files");
         }
-        if self.mode == Mode::Kernel {
-            let scope = Scope::new(ScopeKind::Block, Some(self.scope.clone()));
-            let saved = std::mem::replace(&mut self.scope, scope);
-            let result = self.with_items(&s.items, &s.body);
-            self.scope = saved;
-            return result;
+        if self.frame.mode == Mode::Kernel {
+            let scope = Scope::new(ScopeKind::Block, Some(self.frame.scope.clone()));
+            return self.in_scope(scope, |i| i.with_items(&s.items, &s.body));
         }
         self.with_items(&s.items, &s.body)
     }
@@ -47,23 +44,23 @@ impl Interpreter {
                 if let Some(target) = target {
                     self.bind_plain(target, context.clone())?;
                 }
-                let before = self.made.len();
+                let before = self.session.kernels.made.len();
                 let result = self.with_items(rest, body);
                 if !why.starts_with("\"pytest.raises\"") {
                     return result;
                 }
                 // Kernels that a test expects to be rejected are dropped.
-                self.made.truncate(before);
+                self.session.kernels.made.truncate(before);
                 match result {
-                    Err(_) if !self.fatal => {
-                        self.raised = None;
+                    Err(_) if !self.limits.fatal => {
+                        self.exceptions.raised = None;
                         Ok(Flow::Normal)
                     }
                     result => result,
                 }
             }
             _ => {
-                let open = self.entered.len();
+                let open = self.kernel.entered.len();
                 let value = self.enter_context(&context, at)?;
                 if let Some(target) = target {
                     self.bind_plain(target, value)?;
@@ -72,8 +69,8 @@ impl Interpreter {
                 let result = self.leave_context(&context, result, at);
                 match result {
                     Ok(_)
-                        if self.entered.len() != open
-                            && !self.function.as_ref().is_some_and(|f| f.is_traced) =>
+                        if self.kernel.entered.len() != open
+                            && !self.kernel.function.as_ref().is_some_and(|f| f.is_traced) =>
                     {
                         let message = "\"__exit__\" did not leave each region that \"__enter__\" entered";
                         error(at, message)
@@ -105,31 +102,28 @@ impl Interpreter {
     /// `__exit__`, which may suppress an exception.
     pub(super) fn leave_context(&mut self, context: &Value, result: Result<Flow>, at: Span) -> Result<Flow> {
         let about = match &result {
-            Err(_) if self.fatal => return result,
+            Err(_) if self.limits.fatal => return result,
             Err(e) => {
                 let exception = self.caught(e);
                 [self.class_of(&exception), exception, Value::None]
             }
             Ok(_) => [Value::None, Value::None, Value::None],
         };
-        let raised = self.raised.clone();
+        let raised = self.exceptions.raised.clone();
         let exit = self.get_attribute(context, "__exit__", at)?;
         let swallow = self.call_value(&exit, Args::of(about, at), at)?;
         if result.is_err() {
             if self.truth(&swallow, at)? {
-                self.raised = None;
+                self.exceptions.raised = None;
                 return Ok(Flow::Normal);
             }
-            self.raised = raised;
+            self.exceptions.raised = raised;
         }
         result
     }
 
     fn bind_plain(&mut self, target: &ast::Expr, value: Value) -> Result<()> {
-        let mode = std::mem::replace(&mut self.mode, Mode::Meta);
-        let result = self.bind(target, value);
-        self.mode = mode;
-        result
+        self.as_python(|i| i.bind(target, value))
     }
 
     fn with_frame(
@@ -147,17 +141,14 @@ impl Interpreter {
             self.know(&value);
             self.bind_plain(target, value)?;
         }
-        let outer = self.open_frames.len();
-        self.open_frame(frame, span)?;
-        let open = self.entered.len();
-        let result = match &**frame {
-            Frame::Many(frames) => self.with_many(frames, span, body),
-            _ => body(self),
+        let mark = self.kernel.mark();
+        let (flow, stmt) = match self.frame_body(frame, span, body) {
+            Ok(whole) => whole,
+            Err(e) => {
+                self.kernel.rollback(mark);
+                return Err(e);
+            }
         };
-        let result = result.and_then(|flow| self.leave_entered(open, span).map(|()| flow));
-        let stmt = self.close_block();
-        self.open_frames.truncate(outer);
-        let flow = result?;
         self.close_frame(frame, stmt, span)?;
         match flow {
             Flow::Normal => Ok(flow),
@@ -168,15 +159,35 @@ impl Interpreter {
         }
     }
 
+    /// Runs the body of a frame; gives how it ended and its statements.
+    fn frame_body(
+        &mut self,
+        frame: &Rc<Frame>,
+        span: Span,
+        body: &mut dyn FnMut(&mut Interpreter) -> Result<Flow>,
+    ) -> Result<(Flow, Stmt)> {
+        let outer = self.kernel.open_frames.len();
+        self.open_frame(frame, span)?;
+        let open = self.kernel.entered.len();
+        let flow = match &**frame {
+            Frame::Many(frames) => self.with_many(frames, span, body),
+            _ => body(self),
+        }?;
+        self.leave_entered(open, span)?;
+        let stmt = self.close_block();
+        self.kernel.open_frames.truncate(outer);
+        Ok((flow, stmt))
+    }
+
     /// Begins the body of a frame.
     pub(super) fn open_frame(&mut self, frame: &Rc<Frame>, span: Span) -> Result<()> {
         self.open_block(span)?;
         if self.never_enters(frame) {
             self.block_never_runs();
         }
-        self.open_frames.push(frame.clone());
+        self.kernel.open_frames.push(frame.clone());
         if let Frame::If(_) = **frame {
-            self.branches.push((None, None));
+            self.kernel.branches.push((None, None));
         }
         Ok(())
     }
@@ -189,7 +200,7 @@ impl Interpreter {
             Frame::For(loops) => close_loops(loops, stmt, span),
             Frame::While(condition) => Stmt::new(StmtKind::While(condition.clone(), stmt), span),
             Frame::Then | Frame::Else => {
-                let Some(branches) = self.branches.last_mut() else {
+                let Some(branches) = self.kernel.branches.last_mut() else {
                     return error(span, "T.Then and T.Else stand in a T.If");
                 };
                 if matches!(frame, Frame::Then) {
@@ -201,7 +212,7 @@ impl Interpreter {
             }
             Frame::If(condition) => {
                 // The body of T.If consists of its branches, which the frames above have collected.
-                let (then, otherwise) = self.branches.pop().unwrap_or_default();
+                let (then, otherwise) = self.kernel.branches.pop().unwrap_or_default();
                 Stmt::if_else(condition.clone(), then.unwrap_or_else(Stmt::nop), otherwise, span)
             }
         };
@@ -223,7 +234,9 @@ impl Interpreter {
             }
             _ => {
                 self.open_frame(frame, span)?;
-                self.entered.push((frame.clone(), self.blocks.len()));
+                self.kernel
+                    .entered
+                    .push((frame.clone(), self.kernel.blocks.len()));
             }
         }
         Ok(value)
@@ -237,15 +250,25 @@ impl Interpreter {
                 .rev()
                 .try_for_each(|inner| self.exit_frame(inner, span));
         }
-        if let Some(at) = self.entered.iter().rposition(|(open, _)| Rc::ptr_eq(open, frame)) {
+        if let Some(at) = self
+            .kernel
+            .entered
+            .iter()
+            .rposition(|(open, _)| Rc::ptr_eq(open, frame))
+        {
             self.leave_entered(at + 1, span)?;
         }
-        match self.entered.pop() {
-            Some((open, depth)) if Rc::ptr_eq(&open, frame) && depth == self.blocks.len() => {
+        match self.kernel.entered.pop() {
+            Some((open, depth)) if Rc::ptr_eq(&open, frame) && depth == self.kernel.blocks.len() => {
                 let stmt = self.close_block();
-                let of_frame = self.open_frames.iter().rposition(|open| Rc::ptr_eq(open, frame));
-                self.open_frames
-                    .truncate(of_frame.unwrap_or(self.open_frames.len()));
+                let of_frame = self
+                    .kernel
+                    .open_frames
+                    .iter()
+                    .rposition(|open| Rc::ptr_eq(open, frame));
+                self.kernel
+                    .open_frames
+                    .truncate(of_frame.unwrap_or(self.kernel.open_frames.len()));
                 self.close_frame(frame, stmt, span)
             }
             _ => error(
@@ -300,7 +323,7 @@ impl Interpreter {
         match value {
             Value::Expr(e) => {
                 if let Some(v) = e.as_var() {
-                    self.known_vars.insert(v.clone());
+                    self.kernel.known_vars.insert(v.clone());
                 }
             }
             Value::Tuple(items) => items.iter().for_each(|v| self.know(v)),

@@ -6,12 +6,11 @@ mod parts;
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use tirx_python as ast;
-
 use self::parts::{Part, Parts};
+use super::frame::EvalFrame;
 use super::scope::ScopeKind;
 use super::value::Value;
-use super::{Args, Interpreter, Mode, Scope};
+use super::{Args, Interpreter, Scope};
 use crate::diagnostic::{Result, error};
 use crate::source::Span;
 
@@ -180,11 +179,11 @@ impl Interpreter {
         let Some(at) = TEXTS.iter().position(|(p, _)| *p == path) else {
             return Ok(None);
         };
-        let scope = match self.library.get(&at) {
+        let scope = match self.session.library.get(&at) {
             Some(scope) => scope.clone(),
             None => {
                 let scope = Scope::new(ScopeKind::Library(at), None);
-                self.library.insert(at, scope.clone());
+                self.session.library.insert(at, scope.clone());
                 self.run_part(&scope, Parts::of(at).head())?;
                 scope
             }
@@ -211,17 +210,13 @@ impl Interpreter {
 
     /// Runs a part of a module's text.
     fn run_part(&mut self, scope: &Rc<Scope>, part: &'static Part) -> Result<()> {
-        let saved_file = std::mem::replace(&mut self.file, part.file);
-        let saved_scope = std::mem::replace(&mut self.scope, scope.clone());
-        let saved_mode = std::mem::replace(&mut self.mode, Mode::Meta);
-        let saved_match = self.match_names.take();
-        self.close_over();
-        let body: &[ast::Stmt] = part.body();
-        let result = self.exec_block(body);
-        self.match_names = saved_match;
-        self.mode = saved_mode;
-        self.scope = saved_scope;
-        self.file = saved_file;
-        result.map(|_| ())
+        let frame = EvalFrame {
+            match_names: None,
+            ..self.frame.of_file(part.file, scope.clone())
+        };
+        self.enter(frame, |i| {
+            i.close_over();
+            i.exec_block(part.body()).map(|_| ())
+        })
     }
 }

@@ -44,10 +44,21 @@ pub const PYTHON: tirx_python::Limits = tirx_python::Limits {
 /// Stack of the parser for what goes beyond [`tirx_python::Limits::STACK`].
 pub const PARSER_STACK: usize = 256 << 20;
 
+/// How much of the limits an evaluation has used.
+#[derive(Default)]
+pub(super) struct Used {
+    pub(super) steps: u64,
+    pub(super) objects: usize,
+    /// Evaluations within evaluations.
+    pub(super) depth: usize,
+    /// Whether a limit was exceeded: no `except` catches that.
+    pub(super) fatal: bool,
+}
+
 impl Interpreter {
     /// An error that `try`/`except` does not catch.
     pub fn limit<T>(&mut self, span: Span, message: impl Into<String>) -> Result<T> {
-        self.fatal = true;
+        self.limits.fatal = true;
         Err(Box::new(Diagnostic::new(span, message).help(
             "limits keep builds from running away; see docs/reference/language.md",
         )))
@@ -55,8 +66,8 @@ impl Interpreter {
 
     /// Counts one step of evaluation.
     pub(super) fn step(&mut self, span: Span) -> Result<()> {
-        self.steps += 1;
-        if self.steps > STEPS {
+        self.limits.steps += 1;
+        if self.limits.steps > STEPS {
             return self.limit(span, format!("evaluation took more than {STEPS} steps"));
         }
         Ok(())
@@ -64,8 +75,8 @@ impl Interpreter {
 
     /// Counts a value that may hold values.
     pub(super) fn count_object(&mut self, span: Span) -> Result<()> {
-        self.objects += 1;
-        if self.objects > OBJECTS {
+        self.limits.objects += 1;
+        if self.limits.objects > OBJECTS {
             return self.limit(
                 span,
                 format!("more than {OBJECTS} lists, functions and other objects were made"),
@@ -79,7 +90,7 @@ impl Interpreter {
         if count > ITEMS {
             return self.limit(span, format!("a value grew beyond {ITEMS} items"));
         }
-        self.steps += count as u64 / 16;
+        self.limits.steps += count as u64 / 16;
         Ok(())
     }
 

@@ -91,21 +91,21 @@ pub(super) fn warn(interp: &mut Interpreter, args: Args, span: Span) -> Result<V
 impl Interpreter {
     /// Reports a lint, unless the file allows it.
     pub(crate) fn lint(&mut self, name: &'static str, span: Span, message: String, help: &str) {
-        if self.sources.allows(name, span) {
+        if self.session.sources.allows(name, span) {
             return;
         }
         let known = |l: &Lint| l.diagnostic.span == span && l.diagnostic.message == message;
-        if self.lints.iter().any(known) {
+        if self.session.lints.iter().any(known) {
             return;
         }
         let help = format!("{help}; `# tirx: allow({name})` on the line turns the warning off");
         let diagnostic = Diagnostic::new(span, message).help(help);
-        self.lints.push(Lint { name, diagnostic });
+        self.session.lints.push(Lint { name, diagnostic });
     }
 
     /// A statement that is an expression alone.
     pub(super) fn lint_unused(&mut self, expr: &ast::Expr, value: &Value, span: Span) {
-        let written = self.sources.text(span).to_string();
+        let written = self.session.sources.text(span).to_string();
         match value {
             Value::Builtin(_)
             | Value::Function(_)

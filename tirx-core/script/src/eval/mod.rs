@@ -12,6 +12,7 @@
 //! | `stmt`, `exceptions` | what a statement does as Python |
 //! | `kernel_stmt`, `kernel_assign`, `kernel_with` | what a statement does in the body of a kernel |
 //! | `kernel`, `builder` | how a kernel becomes a function of the IR |
+//! | `session`, `frame` | the interpreter's state: of the file, and of a position in it |
 //! | `call`, `code`, `decorators` | functions, and the decorators of `T` and `I` |
 //! | `class`, `construct`, `records`, `enums` | classes and their objects, dataclasses and named tuples, enums |
 //! | `builtins`, `types`, `methods`, `str_methods`, `number_methods` | Python's own functions and types |
@@ -39,6 +40,7 @@ mod enums;
 mod exceptions;
 mod expr;
 mod format;
+mod frame;
 #[cfg(test)]
 mod frame_tests;
 mod functional;
@@ -79,6 +81,7 @@ mod python_tests;
 mod reached;
 mod records;
 pub(crate) mod scope;
+mod session;
 mod signature;
 mod stmt;
 mod str_methods;
@@ -90,13 +93,10 @@ mod trial;
 mod types;
 mod value;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::rc::{Rc, Weak};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
 use tirx_python::TextRange;
-use tirx_python::{self as ast, Name};
 
 pub use args::{Args, Param, count, keyword, optional, quoted, required};
 pub use builder::{FunctionBuilder, Wrap};
@@ -118,9 +118,11 @@ pub(crate) use kernel::ParameterRole;
 use super::parse::ParsedFile;
 use super::release::Release;
 use crate::diagnostic::Result;
-use crate::ir::{Attrs, Buffer, DType, IRModule, PrimFunc, Stmt, Var};
+use crate::ir::{Attrs, IRModule};
 use crate::source::{FileId, SourceMap, Span};
-use builder::Block;
+use builder::KernelBuilder;
+use frame::EvalFrame;
+use session::Session;
 
 /// How statements run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,234 +151,76 @@ enum Raised {
     Unavailable,
 }
 
-/// A call that is running.
-struct CallInfo {
-    class: Option<Rc<Class>>,
-    receiver: Option<Value>,
-    blocks: usize,
+/// The exceptions of Python.
+#[derive(Default)]
+struct Exceptions {
+    /// The message of the last error, and how it was raised.
+    raised: Option<(String, Raised)>,
+    /// The exceptions that `except` blocks handle, innermost last.
+    handling: Vec<Value>,
 }
 
 /// The state of one evaluation. Builtins get it to emit statements, call values back and see the function that
 /// is being built.
 pub struct Interpreter {
-    // The text.
-    file: FileId,
-    /// While a function is called in a kernel: its file, and that file within the call.
-    called: (FileId, FileId),
-    sources: SourceMap,
-    files: BTreeMap<String, ParsedFile>,
-    loaded: FxHashMap<String, Rc<Module>>,
-    loading: Vec<String>,
-    codes: FxHashMap<(FileId, u32), Rc<Code>>,
-    /// The syntax of the files that run or ran: a function's code refers to it.
-    modules: FxHashMap<FileId, Arc<ast::ModModule>>,
-    /// The packages that the relative imports of the files start from.
-    packages: FxHashMap<FileId, String>,
-    /// The release of TVM that each file is written for; files that are valid in both have none.
-    releases: FxHashMap<FileId, Release>,
-    /// The names of the language that were looked up (`T.cuda.cta_sync`), if they are recorded.
-    pub(crate) looked_up: Option<BTreeSet<String>>,
-    // Python.
-    scope: Rc<Scope>,
-    mode: Mode,
-    builtins: builtins::Builtins,
-    module_classes: FxHashMap<Rc<str>, Rc<Class>>,
-    /// Names of the language that were looked up, by their namespaces; they are the same in every file.
-    language: FxHashMap<Box<str>, FxHashMap<Box<str>, Value>>,
-    calls: Vec<CallInfo>,
-    /// The call in the user's file that entered the library function that is being evaluated.
-    library_call: Span,
-    /// Of the function that Python code builds: the folder of the library that builds it, where that is another one than the kernel's.
-    builder_folder: Option<Rc<str>>,
-    loops: Vec<LoopKind>,
-    generators: FxHashMap<(FileId, TextRange), generator_steps::Steps>,
-    /// Library modules written in Python that have run, by number.
-    library: FxHashMap<usize, Rc<Scope>>,
-    raised: Option<(String, Raised)>,
-    handling: Vec<Value>,
-    class_order: Vec<Rc<str>>,
-    /// The objects that `id` has numbered, in their order.
-    numbered: Vec<Value>,
-    class_def: Option<Arc<ast::StmtClassDef>>,
-    // The function being built.
-    function: Option<FunctionBuilder>,
-    blocks: Vec<Block>,
-    branches: Vec<(Option<Stmt>, Option<Stmt>)>,
-    /// Frames whose `__enter__` was called, with the number of open blocks at that time.
-    entered: Vec<(Rc<value::Frame>, usize)>,
-    /// The regions whose bodies are open, outermost first.
-    open_frames: Vec<Rc<value::Frame>>,
-    module_attrs: Attrs,
-    /// The functions of the module that is being built, which may call each other.
-    module_functions: Vec<Rc<Kernel>>,
-    /// Number of enclosing blocks that the kernel may skip.
-    choices: usize,
-    /// Variables that have a name.
-    known_vars: FxHashSet<Var>,
-    /// Variables created by shapes of parameters.
-    match_vars: FxHashMap<Name, Var>,
-    /// While the shape of a parameter is evaluated: dtypes of the names it may create.
-    match_names: Option<Rc<FxHashMap<Name, DType>>>,
-    /// Whether the text of a string is evaluated, in which such a shape may create any name.
-    in_text: bool,
-    /// One-element buffers that are not bound to a name yet.
-    fresh_scalars: FxHashSet<usize>,
-    /// Names of blocks that have ended, for error messages.
-    ended_names: FxHashMap<Name, Span>,
-    renamed_buffers: FxHashMap<usize, (Buffer, Arc<str>)>,
-    renamed_vars: FxHashMap<Var, Arc<str>>,
-    /// Lints found so far.
-    pub(crate) lints: Vec<Lint>,
-    /// Number of enclosing expressions that describe a layout, in which axis names denote axes.
-    layouts: usize,
-    /// Kernels decorated so far.
-    decorated: usize,
-    /// Kernels and modules made so far, for functions that make one and return nothing.
-    pub(crate) made: Vec<Value>,
-    /// The number of the kernel that is built where it is decorated, because the file may later change what it reads.
-    wanted: Option<usize>,
-    /// The result of building it.
-    built: Option<Result<PrimFunc>>,
-    /// The last function that was built by `with I.prim_func():`.
-    traced: Option<Value>,
-    /// `os.environ`, once it is asked for.
-    environment: Option<Rc<std::cell::RefCell<Dict>>>,
-    /// `sys.modules`.
-    python_modules: Rc<std::cell::RefCell<Dict>>,
-    /// Multiprocessors of the GPU, if the build names it.
-    pub(crate) multiprocessors: Option<u32>,
-    // Limits.
-    emitted: usize,
-    steps: u64,
-    objects: usize,
-    depth: usize,
-    fatal: bool,
-    /// Alternatives that are tried, for `cargo tirx fix`.
-    trying: Option<trial::Trying>,
-    // Scopes and classes may form reference cycles with their functions and methods, so they are emptied at the end.
-    closed_over: Vec<Weak<Scope>>,
-    classes: Vec<Weak<Class>>,
-    /// Iterators may form cycles with what they iterate over.
-    iterators: Vec<Weak<Iter>>,
-}
-
-impl Drop for Interpreter {
-    fn drop(&mut self) {
-        for scope in self.closed_over.drain(..).filter_map(|s| s.upgrade()) {
-            // An enclosing scope may hold functions too: a module holds the kernels of a class in it.
-            let mut level = Some(&scope);
-            while let Some(scope) = level {
-                drop(scope.vars.take());
-                level = scope.parent.as_ref();
-            }
-        }
-        for iterator in self.iterators.drain(..).filter_map(|i| i.upgrade()) {
-            iterator.stop();
-        }
-        for class in self.classes.drain(..).filter_map(|c| c.upgrade()) {
-            drop(class.dict.take());
-        }
-    }
+    /// The file: texts, modules, kernels made so far.
+    pub(crate) session: Session,
+    /// How much is used of what a file may use.
+    limits: limits::Used,
+    /// The position in the text.
+    frame: EvalFrame,
+    exceptions: Exceptions,
+    /// The function being built.
+    kernel: KernelBuilder,
 }
 
 impl Interpreter {
     /// An evaluation over parsed files; `files` are those that may be imported.
     pub(crate) fn new(sources: SourceMap, files: BTreeMap<String, ParsedFile>) -> Interpreter {
-        let releases = files.values();
-        let releases = releases.filter_map(|f| Some((f.file, f.evidence.release()?)));
         Interpreter {
-            file: FileId::NONE,
-            called: (FileId::NONE, FileId::NONE),
-            releases: releases.collect(),
-            sources,
-            files,
-            loaded: FxHashMap::default(),
-            loading: Vec::new(),
-            codes: FxHashMap::default(),
-            modules: FxHashMap::default(),
-            packages: FxHashMap::default(),
-            looked_up: None,
-            scope: Scope::new(ScopeKind::Module, None),
-            mode: Mode::Meta,
-            builtins: builtins::Builtins::default(),
-            module_classes: FxHashMap::default(),
-            language: FxHashMap::default(),
-            calls: Vec::new(),
-            library_call: Span::NONE,
-            builder_folder: None,
-            loops: Vec::new(),
-            generators: FxHashMap::default(),
-            library: FxHashMap::default(),
-            raised: None,
-            handling: Vec::new(),
-            class_order: Vec::new(),
-            numbered: Vec::new(),
-            class_def: None,
-            function: None,
-            blocks: Vec::new(),
-            branches: Vec::new(),
-            entered: Vec::new(),
-            open_frames: Vec::new(),
-            module_attrs: Attrs::new(),
-            module_functions: Vec::new(),
-            choices: 0,
-            known_vars: FxHashSet::default(),
-            match_vars: FxHashMap::default(),
-            match_names: None,
-            in_text: false,
-            fresh_scalars: FxHashSet::default(),
-            ended_names: FxHashMap::default(),
-            renamed_buffers: FxHashMap::default(),
-            renamed_vars: FxHashMap::default(),
-            lints: Vec::new(),
-            layouts: 0,
-            decorated: 0,
-            made: Vec::new(),
-            wanted: None,
-            built: None,
-            traced: None,
-            environment: None,
-            python_modules: Rc::default(),
-            multiprocessors: None,
-            emitted: 0,
-            steps: 0,
-            objects: 0,
-            depth: 0,
-            fatal: false,
-            trying: None,
-            closed_over: Vec::new(),
-            classes: Vec::new(),
-            iterators: Vec::new(),
+            session: Session::new(sources, files),
+            limits: limits::Used::default(),
+            frame: EvalFrame::new(),
+            exceptions: Exceptions::default(),
+            kernel: KernelBuilder::default(),
         }
     }
 
     /// Runs the statements of the main file and gives its names. Where `wanted` is the number of a `@T.prim_func`, that
     /// kernel is built at its decorator.
     pub(crate) fn run_main(&mut self, file: &ParsedFile, wanted: Option<usize>) -> Result<Rc<Scope>> {
-        self.wanted = wanted;
-        self.file = file.file;
-        self.modules.insert(file.file, file.module.clone());
-        self.packages.insert(file.file, file.package.clone());
-        self.releases
+        self.session.kernels.wanted = wanted;
+        self.frame.file = file.file;
+        self.session.modules.insert(file.file, file.module.clone());
+        self.session.packages.insert(file.file, file.package.clone());
+        self.session
+            .releases
             .extend(file.evidence.release().map(|release| (file.file, release)));
         self.agree_on_release(file.file);
         self.run_module(&file.module.body)?;
-        Ok(self.scope.clone())
+        Ok(self.frame.scope.clone())
     }
 
     /// Files without a use that only one release has are of the release of the files beside them, where these agree.
     fn agree_on_release(&mut self, main: FileId) {
         // Not those of alternatives that are tried for statements, which have releases of their own.
-        let files = self.files.values().map(|f| f.file).chain([main]);
+        let files = self.session.files.values().map(|f| f.file).chain([main]);
         let files: Vec<FileId> = files.collect();
-        let mut shown = files.iter().filter_map(|file| self.releases.get(file)).copied();
+        let mut shown = files
+            .iter()
+            .filter_map(|file| self.session.releases.get(file))
+            .copied();
         let Some(release) = shown.next().filter(|first| shown.all(|other| other == *first)) else {
             return;
         };
         for file in files {
-            let text = self.sources.file(file).map_or("", |file| file.text.as_str());
+            let text = self
+                .session
+                .sources
+                .file(file)
+                .map_or("", |file| file.text.as_str());
             if !super::release::has_both(text) {
-                self.releases.entry(file).or_insert(release);
+                self.session.releases.entry(file).or_insert(release);
             }
         }
     }
@@ -384,34 +228,42 @@ impl Interpreter {
     /// The release of TVM that the code that runs is written for; `None` where it is valid in both.
     pub(crate) fn release(&self) -> Option<Release> {
         // The library's own modules are written for 0.26.
-        match self.file >= super::parse::LIBRARY_FILE {
+        match self.frame.file >= super::parse::LIBRARY_FILE {
             true => Some(Release::V26),
-            false => self.releases.get(&self.file).copied(),
+            false => self.session.releases.get(&self.frame.file).copied(),
         }
     }
 
     /// Whether nothing says for which release the code that runs is written. Printed IR has operations of both.
     pub(crate) fn may_be_of_either(&self) -> bool {
-        let text = self.sources.file(self.file).map_or("", |file| file.text.as_str());
+        let text = self
+            .session
+            .sources
+            .file(self.frame.file)
+            .map_or("", |file| file.text.as_str());
         self.release().is_none() && !super::release::has_both(text)
     }
 
     /// Whether the code that runs is printed IR.
     pub(crate) fn is_printed(&self) -> bool {
-        let text = self.sources.file(self.file).map_or("", |file| file.text.as_str());
+        let text = self
+            .session
+            .sources
+            .file(self.frame.file)
+            .map_or("", |file| file.text.as_str());
         super::release::is_printed(text)
     }
 
     /// Whether a statement of a kernel runs, not Python code around it.
     pub(crate) fn is_kernel_code(&self) -> bool {
-        self.mode == Mode::Kernel
+        self.frame.mode == Mode::Kernel
     }
 
     /// Builds an `@I.ir_module`; `None` for another value.
     pub(crate) fn build_module_value(&mut self, value: &Value) -> Option<Result<IRModule>> {
         let Value::Object(o) = value else { return None };
         let o = o.clone();
-        let sources = self.sources.clone();
+        let sources = self.session.sources.clone();
         if let Some(module) = o.as_any().downcast_ref::<ir_modules::WithSubroutines>() {
             return Some(self.build_module(&module.functions, Attrs::default(), sources));
         }
@@ -435,7 +287,7 @@ impl Interpreter {
 
     /// The text under a range of the current file.
     fn text_of(&self, range: TextRange) -> String {
-        self.sources.text(self.span_at(range)).to_string()
+        self.session.sources.text(self.span_at(range)).to_string()
     }
 }
 

@@ -335,11 +335,11 @@ impl Interpreter {
             ("enum", "IntEnum" | "IntFlag" | "StrEnum") => ClassKind::Enum { integer: true },
             ("typing", "NamedTuple") => ClassKind::NamedTuple(Rc::new(DataClass::tuple(vec![]))),
             ("abc", "ABC" | "ABCMeta") => ClassKind::Plain,
-            ("collections", "OrderedDict") => return self.builtins.get("dict"),
+            ("collections", "OrderedDict") => return self.session.caches.builtins.get("dict"),
             _ => return None,
         };
         let full: Rc<str> = format!("{path}.{name}").into();
-        if let Some(c) = self.module_classes.get(&full) {
+        if let Some(c) = self.session.caches.module_classes.get(&full) {
             return Some(Value::Class(c.clone()));
         }
         let class = Rc::new(Class {
@@ -352,7 +352,7 @@ impl Interpreter {
             is_meta: Cell::new(false),
             span: Span::NONE,
         });
-        self.module_classes.insert(full, class.clone());
+        self.session.caches.module_classes.insert(full, class.clone());
         Some(Value::Class(class))
     }
 }

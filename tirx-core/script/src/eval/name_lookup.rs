@@ -39,16 +39,16 @@ impl Interpreter {
             // `n = TypeVar("n")`: a variable of the shapes of parameters.
             Some(Value::Str(text))
                 if *text == *name.as_str()
-                    && (self.match_names.is_some() || self.match_vars.contains_key(name)) =>
+                    && (self.frame.match_names.is_some() || self.kernel.match_vars.contains_key(name)) =>
             {
-                let var = match self.match_vars.get(name) {
+                let var = match self.kernel.match_vars.get(name) {
                     Some(var) => var.clone(),
                     None => {
-                        let dtypes = self.match_names.as_ref();
+                        let dtypes = self.frame.match_names.as_ref();
                         let dtype = dtypes.and_then(|d| d.get(name).copied()).unwrap_or(DType::INT32);
                         let var = Var::at(name.as_str(), dtype, span);
-                        self.known_vars.insert(var.clone());
-                        self.match_vars.insert(name.clone(), var.clone());
+                        self.kernel.known_vars.insert(var.clone());
+                        self.kernel.match_vars.insert(name.clone(), var.clone());
                         var
                     }
                 };
@@ -56,9 +56,9 @@ impl Interpreter {
             }
             Some(Value::Object(o))
                 if o.type_name() == "layout axis"
-                    && self.mode == Mode::Kernel
-                    && self.layouts == 0
-                    && self.scope.lookup(name).is_none() =>
+                    && self.frame.mode == Mode::Kernel
+                    && self.frame.layouts == 0
+                    && self.frame.scope.lookup(name).is_none() =>
             {
                 self.undeclared(name, span)
             }
@@ -67,15 +67,15 @@ impl Interpreter {
             }
             Some(value) => Ok(value),
             None => {
-                if let Some(dtypes) = &self.match_names
-                    && (self.in_text || dtypes.contains_key(name))
+                if let Some(dtypes) = &self.frame.match_names
+                    && (self.frame.in_text || dtypes.contains_key(name))
                 {
                     let dtype = dtypes.get(name).copied().unwrap_or(DType::INT32);
                     let var = Var::at(name.as_str(), dtype, span);
                     let value = Value::Expr(crate::ir::Expr::var(&var).at(span));
-                    self.known_vars.insert(var.clone());
-                    self.match_vars.insert(name.clone(), var);
-                    self.scope.set(name.clone(), value.clone());
+                    self.kernel.known_vars.insert(var.clone());
+                    self.kernel.match_vars.insert(name.clone(), var);
+                    self.frame.scope.set(name.clone(), value.clone());
                     return Ok(value);
                 }
                 self.unknown_name(name, span)
@@ -85,10 +85,10 @@ impl Interpreter {
 
     /// The value of a name: scopes, then Python's builtins, then the names every kernel file has.
     pub(super) fn lookup(&mut self, name: &ast::Name, span: Span) -> Result<Option<Value>> {
-        let mut scope = &self.scope;
+        let mut scope = &self.frame.scope;
         let mut first = true;
         loop {
-            if (first || !matches!(scope.kind, ScopeKind::Class))
+            if (first || !matches!(scope.kind, ScopeKind::Class(_)))
                 && let Some(v) = scope.vars.borrow().get(name)
             {
                 return Ok(Some(v.clone()));
@@ -118,7 +118,7 @@ impl Interpreter {
         {
             return Ok(Some(v));
         }
-        if let Some(v) = self.builtins.get(name.as_str()) {
+        if let Some(v) = self.session.caches.builtins.get(name.as_str()) {
             return Ok(Some(v));
         }
         Ok(match name.as_str() {
@@ -127,7 +127,7 @@ impl Interpreter {
             "TypeVar" if self.is_printed() => super::modules::attribute("typing", name),
             host if super::modules::HOST_BUILTINS.contains(&host) => Some(super::modules::host_only(host)),
             // In the shape of a parameter every other name is a new variable.
-            _ if self.match_names.is_some() => None,
+            _ if self.frame.match_names.is_some() => None,
             other => lang::attribute("layout", other),
         })
     }
@@ -148,20 +148,20 @@ impl Interpreter {
 
     fn unknown_name<T>(&mut self, name: &str, span: Span) -> Result<T> {
         let indexed = INDEX_NAMES.iter().any(|(names, _)| names.contains(&name));
-        let near = suggest(name, self.scope.visible().iter().map(String::as_str)).is_some();
-        let known = near || self.ended_names.contains_key(name) || self.match_names.is_some();
-        if indexed && self.mode == Mode::Kernel && !known {
+        let near = suggest(name, self.frame.scope.visible().iter().map(String::as_str)).is_some();
+        let known = near || self.kernel.ended_names.contains_key(name) || self.frame.match_names.is_some();
+        if indexed && self.frame.mode == Mode::Kernel && !known {
             return self.undeclared(name, span);
         }
         // Names defined in the file are suggested before those that every file has.
-        let own = self.scope.visible();
+        let own = self.frame.scope.visible();
         let mut known = Vec::new();
         known.extend(Builtins::names().map(String::from));
         known.extend(["T", "I", "Tx"].map(String::from));
         known.extend(lang::names("layout"));
         let mut d = Diagnostic::new(span, format!("unknown name \"{name}\""));
-        let shape = self.match_names.is_some();
-        if let Some(span) = self.ended_names.get(name) {
+        let shape = self.frame.match_names.is_some();
+        if let Some(span) = self.kernel.ended_names.get(name) {
             d = d
                 .note(
                     *span,

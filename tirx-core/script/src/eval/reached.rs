@@ -8,19 +8,19 @@ use crate::ir::{BinOp, Expr, ExprKind, ForLoop};
 impl Interpreter {
     /// Whether the statement that is being built may run.
     pub(crate) fn is_reached(&self) -> bool {
-        self.blocks.last().is_none_or(|block| !block.never_runs)
+        self.kernel.blocks.last().is_none_or(|block| !block.never_runs)
     }
 
     /// Of the block that has just been opened: it never runs.
     pub(super) fn block_never_runs(&mut self) {
-        if let Some(block) = self.blocks.last_mut() {
+        if let Some(block) = self.kernel.blocks.last_mut() {
             block.never_runs = true;
         }
     }
 
     /// Whether the body of a frame, which the open frames are around, never runs.
     pub(super) fn never_enters(&self, frame: &Frame) -> bool {
-        match (frame, self.open_frames.last().map(|around| &**around)) {
+        match (frame, self.kernel.open_frames.last().map(|around| &**around)) {
             (Frame::For(loops), _) => have_no_turn(loops),
             (Frame::While(condition), _) | (Frame::Then, Some(Frame::If(condition))) => {
                 never_holds(condition)

@@ -133,7 +133,7 @@ pub(super) fn dataclasses(name: &str) -> Option<Value> {
                 }
             }
             let apply = move |interp: &mut Interpreter, value: &Value, span: Span| {
-                let (Value::Class(class), Some(def)) = (value, interp.class_def.clone()) else {
+                let (Value::Class(class), Some(def)) = (value, interp.frame.class_def.clone()) else {
                     return error(span, "dataclass decorates a class");
                 };
                 interp.make_data_class(class, &def, options)?;

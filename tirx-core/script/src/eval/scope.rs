@@ -18,8 +18,8 @@ pub enum ScopeKind {
     Library(usize),
     /// A function that runs as Python.
     Function(Rc<Code>),
-    /// A class body: its names are not seen from the methods.
-    Class,
+    /// A class body: its names are not seen from the methods. It holds them in the order of their assignments.
+    Class(RefCell<Vec<Name>>),
     /// The body of a kernel or of a statement in it: its names end with it.
     Block,
     /// A comprehension.
@@ -67,7 +67,7 @@ impl Scope {
         let mut scope = self;
         let mut first = true;
         loop {
-            if (first || !matches!(scope.kind, ScopeKind::Class))
+            if (first || !matches!(scope.kind, ScopeKind::Class(_)))
                 && let Some(v) = scope.get_own(name)
             {
                 return Some(v);
@@ -104,7 +104,7 @@ impl Scope {
         for name in names {
             let mut level = Some(self);
             while let Some(scope) = level {
-                if !matches!(scope.kind, ScopeKind::Class)
+                if !matches!(scope.kind, ScopeKind::Class(_))
                     && let Some(value) = scope.get_own(&name)
                 {
                     captured.set(name, value);

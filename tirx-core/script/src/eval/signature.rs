@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::frame::EvalFrame;
 use super::value::{Function, ParameterKind, Value};
 use super::{Args, Dict, Interpreter, Key};
 use crate::diagnostic::{Result, error};
@@ -58,13 +59,12 @@ impl Interpreter {
 
     /// Evaluates where a function was defined.
     fn in_function<R>(&mut self, function: &Rc<Function>, evaluate: impl FnOnce(&mut Interpreter) -> R) -> R {
-        let scope = self.captured_scope(function);
-        let saved_scope = std::mem::replace(&mut self.scope, scope);
-        let saved_file = std::mem::replace(&mut self.file, function.code.file);
-        let result = evaluate(self);
-        self.scope = saved_scope;
-        self.file = saved_file;
-        result
+        let frame = EvalFrame {
+            file: function.code.file,
+            scope: self.captured_scope(function),
+            ..self.frame.clone()
+        };
+        self.enter(frame, evaluate)
     }
 
     /// Each parameter's name, kind, default value and annotation; these two are lists of one item or none.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tirx_python as ast;
 use tirx_python::Ranged;
 
+use super::frame::EvalFrame;
 use super::value::{FunctionMode, Value};
 use super::{Args, Interpreter, LoopKind, Mode, ScopeKind};
 use crate::diagnostic::{Diagnostic, Result, error};
@@ -40,13 +41,13 @@ impl Interpreter {
     pub(super) fn exec(&mut self, stmt: &ast::Stmt) -> Result<Flow> {
         let span = self.span(stmt);
         self.step(span)?;
-        if self.trying.is_some() {
+        if self.session.trying.is_some() {
             self.try_alternatives(stmt);
         }
-        self.depth += 1;
-        let result = if self.depth > super::limits::DEPTH {
+        self.limits.depth += 1;
+        let result = if self.limits.depth > super::limits::DEPTH {
             self.limit(span, "evaluation is nested too deep")
-        } else if self.mode == Mode::Kernel {
+        } else if self.frame.mode == Mode::Kernel {
             self.exec_kernel(stmt, span)
         } else {
             match self.exec_meta(stmt, span) {
@@ -54,7 +55,7 @@ impl Interpreter {
                 done => done,
             }
         };
-        self.depth -= 1;
+        self.limits.depth -= 1;
         result
     }
 
@@ -103,10 +104,8 @@ impl Interpreter {
                 self.exec_meta_for(s, &source, span)
             }
             ast::Stmt::While(s) => {
-                self.loops.push(LoopKind::Meta(self.blocks.len()));
-                let result = self.exec_meta_while(s, span);
-                self.loops.pop();
-                result
+                let kind = LoopKind::Meta(self.kernel.blocks.len());
+                self.in_loop(kind, |i| i.exec_meta_while(s, span))
             }
             ast::Stmt::Expr(s) => {
                 self.eval(&s.value)?;
@@ -169,7 +168,9 @@ impl Interpreter {
                 }
                 Ok(Flow::Normal)
             }
-            ast::Stmt::Global(_) | ast::Stmt::Nonlocal(_) if self.mode == Mode::Meta => Ok(Flow::Normal),
+            ast::Stmt::Global(_) | ast::Stmt::Nonlocal(_) if self.frame.mode == Mode::Meta => {
+                Ok(Flow::Normal)
+            }
             ast::Stmt::Global(_) | ast::Stmt::Nonlocal(_) => error(
                 span,
                 "\"global\" and \"nonlocal\" are not supported in the body of a kernel",
@@ -188,19 +189,14 @@ impl Interpreter {
             return error(span, "\"async for\" is not supported in kernel files");
         }
         let at = self.span(&*s.iter);
-        self.loops.push(LoopKind::Meta(self.blocks.len()));
-        let result = self.run_meta_for(s, source, at);
-        self.loops.pop();
-        result
+        let kind = LoopKind::Meta(self.kernel.blocks.len());
+        self.in_loop(kind, |i| i.run_meta_for(s, source, at))
     }
 
     fn run_meta_for(&mut self, s: &ast::StmtFor, source: &Value, at: Span) -> Result<Flow> {
         let items = self.iterator(source, at)?;
         while let Some(item) = self.next_item(&items, at)? {
-            let mode = std::mem::replace(&mut self.mode, Mode::Meta);
-            let bound = self.bind(&s.target, item);
-            self.mode = mode;
-            bound?;
+            self.as_python(|i| i.bind(&s.target, item))?;
             match self.exec_block(&s.body)? {
                 Flow::Normal | Flow::Continue => {}
                 Flow::Break => return Ok(Flow::Normal),
@@ -234,7 +230,7 @@ impl Interpreter {
                 self.eval(&ast::Expr::Name(load)).map_err(|mut error| {
                     if error.help.is_none() {
                         let first = format!("give it a first value: `{}: T.float32 = 0.0`", n.id);
-                        error.help = Some(first).filter(|_| self.function.is_some());
+                        error.help = Some(first).filter(|_| self.kernel.function.is_some());
                     }
                     error
                 })?
@@ -286,14 +282,14 @@ impl Interpreter {
     /// Sets a name in the scope it belongs to.
     pub(super) fn assign_name(&mut self, name: &ast::Name, value: Value) {
         if let Value::Buffer(b) = &value {
-            self.fresh_scalars.remove(&b.id());
+            self.kernel.fresh_scalars.remove(&b.id());
         }
-        match &self.scope.kind {
+        match &self.frame.scope.kind {
             ScopeKind::Function(code) if code.globals.contains(name) => {
-                self.scope.module().set(name.clone(), value);
+                self.frame.scope.module().set(name.clone(), value);
             }
             ScopeKind::Function(code) if code.nonlocals.contains(name) => {
-                let mut scope = self.scope.parent.clone();
+                let mut scope = self.frame.scope.parent.clone();
                 while let Some(s) = scope {
                     if s.get_own(name).is_some() {
                         s.set(name.clone(), value);
@@ -301,13 +297,13 @@ impl Interpreter {
                     }
                     scope = s.parent.clone();
                 }
-                self.scope.set(name.clone(), value);
+                self.frame.scope.set(name.clone(), value);
             }
-            ScopeKind::Class => {
-                self.class_order.push(name.as_str().into());
-                self.scope.set(name.clone(), value);
+            ScopeKind::Class(order) => {
+                order.borrow_mut().push(name.clone());
+                self.frame.scope.set(name.clone(), value);
             }
-            _ => self.scope.set(name.clone(), value),
+            _ => self.frame.scope.set(name.clone(), value),
         }
     }
 
@@ -377,7 +373,7 @@ impl Interpreter {
         let span = self.span(target);
         match target {
             ast::Expr::Name(n) => {
-                if self.scope.vars.borrow_mut().remove(&n.id).is_none() {
+                if self.frame.scope.vars.borrow_mut().remove(&n.id).is_none() {
                     return self.raise("NameError", span, format!("unknown name \"{}\"", n.id));
                 }
                 Ok(())
@@ -418,14 +414,11 @@ impl Interpreter {
         if s.is_async {
             return self.unavailable("\"async def\" is not supported in kernel files", span);
         }
-        let mode = std::mem::replace(&mut self.mode, Mode::Meta);
-        let result = self.decorated_function(s);
-        self.mode = mode;
-        let value = result?;
-        let before = self.scope.get_own(&s.name.id);
+        let value = self.as_python(|i| i.decorated_function(s))?;
+        let before = self.frame.scope.get_own(&s.name.id);
         if let (Value::Kernel(_), Some(Value::Kernel(first))) = (&value, before) {
             let at = self.span(&s.name);
-            let line = self.sources.locate(first.code.span).map_or(0, |l| l.line);
+            let line = self.session.sources.locate(first.code.span).map_or(0, |l| l.line);
             let message = format!(
                 "kernel \"{}\" is defined again: it replaces the kernel of line {line} is lost",
                 s.name
@@ -460,22 +453,19 @@ impl Interpreter {
         let class = self.make_class(s)?;
         let mut value = Value::Class(class);
         // Decorators find the text of the class here.
-        let saved = self.class_def.replace(s.clone());
-        let mut result = Ok(());
-        for (decorator, span) in decorators.into_iter().rev() {
-            if matches!(&decorator, Value::Unavailable(why) if super::modules::host_path(why).is_some()) {
-                continue;
-            }
-            match self.call_value(&decorator, Args::of([value.clone()], span), span) {
-                Ok(v) => value = v,
-                Err(e) => {
-                    result = Err(e);
-                    break;
+        let frame = EvalFrame {
+            class_def: Some(s.clone()),
+            ..self.frame.clone()
+        };
+        self.enter(frame, |i| -> Result<()> {
+            for (decorator, span) in decorators.into_iter().rev() {
+                if matches!(&decorator, Value::Unavailable(why) if super::modules::host_path(why).is_some()) {
+                    continue;
                 }
+                value = i.call_value(&decorator, Args::of([value.clone()], span), span)?;
             }
-        }
-        self.class_def = saved;
-        result?;
+            Ok(())
+        })?;
         self.assign_name(&s.name.id, value);
         Ok(Flow::Normal)
     }
@@ -484,9 +474,9 @@ impl Interpreter {
     /// be looked up when it is called.
     pub(super) fn captured_scope(&mut self, function: &super::value::Function) -> Rc<super::Scope> {
         match function.code.body.def() {
-            Some(def) if self.mode == Mode::Meta => {
+            Some(def) if self.frame.mode == Mode::Meta => {
                 let scope = function.scope.captured(super::code::read_names(def));
-                self.closed_over.push(Rc::downgrade(&scope));
+                self.session.cycles.closed_over.push(Rc::downgrade(&scope));
                 scope
             }
             _ => function.scope.clone(),

@@ -36,23 +36,25 @@ pub(super) fn attribute(name: &str) -> Option<Value> {
         "arg" => Value::builtin("arg", argument),
         // `IRBuilder.frames`: that of the function, and the regions within it.
         "_frames" => Value::builtin("IRBuilder.frames", |interp, _, _| {
-            let function = interp.function.as_ref().map(|f| {
+            let function = interp.kernel.function.as_ref().map(|f| {
                 Value::Frame(Rc::new(Frame::Function {
                     is_private: f.is_private,
                     is_s_tir: f.is_s_tir,
                     is_persistent: false,
                 }))
             });
-            let open = interp.open_frames.iter().cloned().map(Value::Frame);
+            let open = interp.kernel.open_frames.iter().cloned().map(Value::Frame);
             Ok(Value::list(function.into_iter().chain(open).collect()))
         }),
         // What `IRBuilder.get` gives.
-        "_finished" => Value::builtin("IRBuilder.get", |interp, _, span| match interp.traced.take() {
-            Some(kernel) => Ok(kernel),
-            None => error(
-                span,
-                "the builder has no finished function: it is made in \"with prim_func():\"",
-            ),
+        "_finished" => Value::builtin("IRBuilder.get", |interp, _, span| {
+            match interp.session.kernels.traced.take() {
+                Some(kernel) => Ok(kernel),
+                None => error(
+                    span,
+                    "the builder has no finished function: it is made in \"with prim_func():\"",
+                ),
+            }
         }),
         _ => return None,
     })
@@ -91,7 +93,7 @@ fn argument(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
         lang::check_parameter(buffer)?;
         interp.rename_buffer(buffer, name);
         let var = Var::at(format!("{name}_handle"), DType::HANDLE, span);
-        interp.known_vars.insert(var.clone());
+        interp.kernel.known_vars.insert(var.clone());
         let function = interp.function_mut("arg", span)?;
         function.params.push(var.clone());
         function.buffer_map.push((var, buffer.clone()));
@@ -110,7 +112,7 @@ fn argument(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
         other => interp.annotation_type(other, value_at)?,
     };
     let var = Var::at(&**name, ty, span);
-    interp.known_vars.insert(var.clone());
+    interp.kernel.known_vars.insert(var.clone());
     interp.function_mut("arg", span)?.params.push(var.clone());
     Ok(Value::Expr(Expr::var(&var).at(span)))
 }
@@ -134,7 +136,7 @@ impl Interpreter {
         if self.is_building() {
             return error(span, "a function cannot be built within another one");
         }
-        self.builder_folder = self.folder_of(self.file).map(Rc::from);
+        self.kernel.builder_folder = self.folder_of(self.frame.file).map(Rc::from);
         let place = self.kernel_span(span);
         self.begin_function(FunctionBuilder {
             name: "main".into(),
@@ -146,15 +148,15 @@ impl Interpreter {
         let result = self.open_block(span).and_then(|()| body(self));
         let result = result.and_then(|flow| self.leave_entered(0, span).map(|()| flow));
         let stmt = self.close_block();
-        let function = self.function.take().unwrap_or_default();
-        self.blocks.clear();
-        self.entered.clear();
-        self.open_frames.clear();
-        self.branches.clear();
-        self.builder_folder = None;
-        if result.is_err() && matches!(self.raised, Some((_, super::Raised::Unavailable))) {
+        let function = self.kernel.function.take().unwrap_or_default();
+        self.kernel.blocks.clear();
+        self.kernel.entered.clear();
+        self.kernel.open_frames.clear();
+        self.kernel.branches.clear();
+        self.kernel.builder_folder = None;
+        if result.is_err() && matches!(self.exceptions.raised, Some((_, super::Raised::Unavailable))) {
             // A kernel that needs a host value is an error, and not a statement of the host to skip.
-            self.raised = None;
+            self.exceptions.raised = None;
         }
         let flow = result?;
         if !matches!(flow, Flow::Normal) {
@@ -168,7 +170,7 @@ impl Interpreter {
         let kernel = Kernel {
             name,
             code: Rc::new(Code {
-                file: self.file,
+                file: self.frame.file,
                 parameters: Vec::new(),
                 body: CodeBody::Built,
                 locals: FxHashSet::default(),
@@ -177,30 +179,30 @@ impl Interpreter {
                 is_generator: false,
                 span: place,
             }),
-            scope: self.scope.clone(),
+            scope: self.frame.scope.clone(),
             is_jit: false,
             is_private,
             is_s_tir,
             is_persistent,
             constexprs: Vec::new(),
             defaults: Vec::new(),
-            number: self.decorated,
+            number: self.session.kernels.decorated,
             attrs: Vec::new(),
             finished: Some(func),
         };
-        self.decorated += 1;
-        self.traced = Some(Value::Kernel(Rc::new(kernel)));
+        self.session.kernels.decorated += 1;
+        self.session.kernels.traced = Some(Value::Kernel(Rc::new(kernel)));
         Ok(Flow::Normal)
     }
 
     fn folder_of(&self, file: FileId) -> Option<&str> {
-        let (folder, _) = self.sources.file(file)?.name.rsplit_once('/')?;
+        let (folder, _) = self.session.sources.file(file)?.name.rsplit_once('/')?;
         Some(folder)
     }
 
     /// A place, or none where it is in the library that builds the function: its files stand in the folder of `with prim_func():`.
     pub(super) fn outside_of_builder(&self, span: Span) -> Span {
-        match &self.builder_folder {
+        match &self.kernel.builder_folder {
             Some(folder) if self.folder_of(span.file).is_some_and(|of| *of == **folder) => Span::NONE,
             _ => span,
         }
@@ -208,8 +210,8 @@ impl Interpreter {
 
     /// The place that a statement of a function under construction has: that in the kernel's files, from which its library was called.
     pub(super) fn kernel_span(&self, span: Span) -> Span {
-        match &self.builder_folder {
-            Some(_) => self.outside_of_builder(span).or(self.library_call).or(span),
+        match &self.kernel.builder_folder {
+            Some(_) => self.outside_of_builder(span).or(self.frame.library_call).or(span),
             None => span,
         }
     }
@@ -217,9 +219,9 @@ impl Interpreter {
     /// Leaves the regions that were entered by hand, innermost first, until `depth` are left. In a function that Python code builds,
     /// a region may stay open: callbacks of TVM's frames leave it where the one around it ends.
     pub(super) fn leave_entered(&mut self, depth: usize, span: Span) -> Result<()> {
-        let is_traced = self.function.as_ref().is_some_and(|f| f.is_traced);
-        while is_traced && self.entered.len() > depth {
-            let Some((frame, _)) = self.entered.last().cloned() else {
+        let is_traced = self.kernel.function.as_ref().is_some_and(|f| f.is_traced);
+        while is_traced && self.kernel.entered.len() > depth {
+            let Some((frame, _)) = self.kernel.entered.last().cloned() else {
                 break;
             };
             self.exit_frame(&frame, span)?;

@@ -1,10 +1,12 @@
 //! Statements evaluated on trial: what they would build, without building it.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use tirx_python as ast;
 use tirx_python::Ranged;
 
+use super::frame::{CallInfo, EvalFrame};
 use super::stmt::Flow;
 use super::value::Value;
 use super::{Interpreter, Scope, ScopeKind};
@@ -40,17 +42,19 @@ impl Interpreter {
         release: Option<Release>,
     ) {
         let files = LANGUAGES.map(|language| {
-            let file = self.sources.add("replacements", trials.text(language));
-            self.modules.insert(file, trials.module(language).clone());
+            let file = self.session.sources.add("replacements", trials.text(language));
+            self.session.modules.insert(file, trials.module(language).clone());
             let release = match language {
                 Language::Same => release,
                 Language::New => Some(Release::V27),
                 Language::Both => None,
             };
-            self.releases.extend(release.map(|release| (file, release)));
+            self.session
+                .releases
+                .extend(release.map(|release| (file, release)));
             file
         });
-        self.trying = Some(Trying {
+        self.session.trying = Some(Trying {
             trials: trials.clone(),
             main,
             files,
@@ -59,11 +63,19 @@ impl Interpreter {
 
     /// Tries the alternatives of a statement that is about to be evaluated.
     pub(super) fn try_alternatives(&mut self, stmt: &ast::Stmt) {
-        if !self.is_building() || self.trying.as_ref().is_none_or(|trying| trying.main != self.file) {
+        if !self.is_building()
+            || self
+                .session
+                .trying
+                .as_ref()
+                .is_none_or(|trying| trying.main != self.frame.file)
+        {
             return;
         }
         // What is evaluated on trial is not tried again.
-        let Some(trying) = self.trying.take() else { return };
+        let Some(trying) = self.session.trying.take() else {
+            return;
+        };
         let trials = trying.trials.clone();
         for call in trials.calls(stmt.range()).iter().copied() {
             let mut built = |text: TextNumber| {
@@ -81,7 +93,7 @@ impl Interpreter {
                 });
             }
         }
-        self.trying = Some(trying);
+        self.session.trying = Some(trying);
     }
 
     /// What a call builds, as text, without building it; `None` where it is wrong.
@@ -90,15 +102,30 @@ impl Interpreter {
         span: Span,
         call: impl FnOnce(&mut Interpreter) -> Result<Value>,
     ) -> Option<String> {
-        let (blocks, emitted, lints) = (self.blocks.len(), self.emitted, self.lints.len());
-        let value = self.open_block(span).and_then(|()| call(self));
-        self.blocks.truncate(blocks + 1);
-        let built = self.close_block();
-        self.emitted = emitted;
-        self.lints.truncate(lints);
-        self.raised = None;
+        let (value, built) = self.on_trial(self.frame.clone(), span, call);
         let value = lang::to_expr(&value.ok()?, span).ok().map(Stmt::evaluate);
         Some(print_stmt(&Stmt::seq([Some(built), value].into_iter().flatten())))
+    }
+
+    /// Evaluates at a position, and takes back everything but the result; gives the statements that were built, too.
+    fn on_trial<R>(
+        &mut self,
+        frame: EvalFrame,
+        span: Span,
+        run: impl FnOnce(&mut Interpreter) -> Result<R>,
+    ) -> (Result<R>, Stmt) {
+        let mark = self.kernel.mark();
+        let (depth, fatal, lints) = (self.limits.depth, self.limits.fatal, self.session.lints.len());
+        let result = self.enter(frame, |i| {
+            i.open_block(span)?;
+            run(i)
+        });
+        let built = self.kernel.close_since(&mark);
+        self.kernel.rollback(mark);
+        (self.limits.depth, self.limits.fatal) = (depth, fatal);
+        self.session.lints.truncate(lints);
+        self.exceptions.raised = None;
+        (result, built)
     }
 
     /// What statements build here; an error where they are wrong.
@@ -110,50 +137,22 @@ impl Interpreter {
     ) -> std::result::Result<Stmt, String> {
         let first = body.first().ok_or("it has no statement")?;
         let span = self.span_at(first.range());
-        let scope = Scope::new(ScopeKind::Block, Some(self.scope.clone()));
-        let scope = std::mem::replace(&mut self.scope, scope);
-        let saved_file = std::mem::replace(&mut self.file, file);
-        let (blocks, loops, calls, entered) = (
-            self.blocks.len(),
-            self.loops.len(),
-            self.calls.len(),
-            self.entered.len(),
-        );
-        let saved = (
-            self.choices,
-            self.emitted,
-            self.depth,
-            self.fatal,
-            self.mode,
-            self.lints.len(),
-        );
-        let fresh = self.fresh_scalars.clone();
-        if let Some(call) = self.calls.last_mut() {
-            call.blocks += 1;
-        }
-        let flow = self.open_block(span).and_then(|()| self.exec_block(body));
-        self.blocks.truncate(blocks + 1);
-        let built = self.close_block();
-        self.loops.truncate(loops);
-        self.calls.truncate(calls);
-        self.entered.truncate(entered);
-        if let Some(call) = self.calls.last_mut() {
-            call.blocks -= 1;
-        }
-        self.fresh_scalars = fresh;
-        self.file = saved_file;
-        let lints;
-        (
-            self.choices,
-            self.emitted,
-            self.depth,
-            self.fatal,
-            self.mode,
-            lints,
-        ) = saved;
-        self.lints.truncate(lints);
-        self.raised = None;
-        let own = std::mem::replace(&mut self.scope, scope);
+        let own = Scope::new(ScopeKind::Block, Some(self.frame.scope.clone()));
+        // The block around the statements is no block of the function that runs.
+        let call = self.frame.call.as_ref().map(|call| {
+            let blocks = call.blocks + 1;
+            Rc::new(CallInfo {
+                blocks,
+                ..(**call).clone()
+            })
+        });
+        let frame = EvalFrame {
+            file,
+            scope: own.clone(),
+            call,
+            ..self.frame.clone()
+        };
+        let (flow, built) = self.on_trial(frame, span, |i| i.exec_block(body));
         // The values of names and of `return` are a part of what is said.
         let mut values: Vec<(String, Value)> = Vec::new();
         if let Flow::Return(value) = flow.map_err(|wrong| wrong.message.clone())? {

@@ -55,7 +55,7 @@ fn is_empty(args: &Args) -> bool {
 }
 
 fn object(interp: &mut Interpreter, _: Args, _: Span) -> Result<Value> {
-    Ok(match interp.builtins.get("object") {
+    Ok(match interp.session.caches.builtins.get("object") {
         Some(Value::Class(class)) => Value::Instance(Rc::new(super::value::Instance {
             class,
             fields: RefCell::default(),
@@ -333,7 +333,7 @@ impl Interpreter {
             Value::Namespace(_) | Value::Module(_) => "module",
             _ => "object",
         };
-        self.builtins.get(name).unwrap_or(Value::None)
+        self.session.caches.builtins.get(name).unwrap_or(Value::None)
     }
 
     /// Python's `isinstance(value, classes)`.

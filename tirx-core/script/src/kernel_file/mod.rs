@@ -340,11 +340,11 @@ impl KernelFile {
     ) -> Result<Vec<Built>, Diagnostics> {
         let sources = &self.sources;
         let results = |interp: &mut Interpreter, scope: &Rc<Scope>| -> Result<Vec<Held>> {
-            let before = interp.made.len();
+            let before = interp.session.kernels.made.len();
             let value = interp.call_entry(scope, function, arguments, entry.span)?;
             let mut all = held(&value);
             if all.is_empty() {
-                all = held(&Value::tuple(interp.made.split_off(before)));
+                all = held(&Value::tuple(interp.session.kernels.made.split_off(before)));
             }
             if all.is_empty() {
                 let why = match &value {
@@ -479,8 +479,8 @@ impl KernelFile {
         let (result, more, found, left) = with_stack(limits::STACK, move || {
             let before = living::count();
             let mut interp = Interpreter::new(sources, files);
-            interp.multiprocessors = multiprocessors;
-            interp.looked_up = looked_up;
+            interp.session.multiprocessors = multiprocessors;
+            interp.session.looked_up = looked_up;
             if let Some(trials) = trials {
                 interp.set_trials(&trials, main.file, main.evidence.release());
             }
@@ -488,7 +488,10 @@ impl KernelFile {
                 .run_main(main, wanted)
                 .and_then(|scope| then(&mut interp, scope))
                 .map_err(Diagnostics::from);
-            let (more, found) = (interp.looked_up.take(), std::mem::take(&mut interp.lints));
+            let (more, found) = (
+                interp.session.looked_up.take(),
+                std::mem::take(&mut interp.session.lints),
+            );
             drop(interp);
             // What this run leaves is counted where the file is, which may be another thread.
             let left = living::count() - before;
