@@ -162,7 +162,7 @@ fn check(input: &Input, output: &Output) -> Result<()> {
                 input.build_all(&loaded, entry)?
             };
             for built in modules {
-                let judged = judge(built.module, &settings, input.arch())?;
+                let judged = judge(built.module, &settings, input.gpu()?)?;
                 output.show(&judged.warnings);
                 output.show(&judged.untyped);
             }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tirx_core::judge::architecture_of;
+use tirx_core::judge::gpu_of;
 use tirx_services::tiles::{Explained, Variant, explained as explained_calls};
 
 use crate::failure::{Result, usage, user};
@@ -44,9 +44,7 @@ fn explained(input: &Input) -> Result<String> {
         Some(_) => vec![input.pick(&loaded)?],
         None => loaded.file().entries().to_vec(),
     };
-    if let Some(arch) = input.arch() {
-        crate::input::architecture(arch)?;
-    }
+    let named = input.gpu()?;
     let mut out = String::new();
     let mut calls = 0;
     for entry in &entries {
@@ -56,8 +54,8 @@ fn explained(input: &Input) -> Result<String> {
             Err(error) if entries.len() == 1 => return Err(error),
             Err(_) => continue,
         };
-        let arch = input.arch().unwrap_or_else(|| architecture_of(&module));
-        for call in explained_calls(&module, arch) {
+        let gpu = named.unwrap_or_else(|| gpu_of(&module));
+        for call in explained_calls(&module, gpu) {
             calls += 1;
             if line.is_some_and(|line| call.line != Some(line)) {
                 continue;

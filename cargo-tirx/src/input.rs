@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tirx_build::compile::{FileImports, Judged, Loaded, Settings, judge, run_passes};
-use tirx_build::target::Architecture;
+use tirx_build::target;
 use tirx_core::diagnostic::{Diagnostic, Message};
+use tirx_core::ir::Gpu;
 use tirx_core::ir::IRModule;
-use tirx_core::judge::{ARCHITECTURES, is_lowered};
+use tirx_core::judge::{USUAL_GPUS, is_lowered};
 use tirx_core::script::{Built, ConstValue, Entry, Release};
 use tirx_core::source::Span;
 use tirx_core::transform::Step;
@@ -179,10 +180,7 @@ impl Input {
 
     /// How to lower; the architecture is the one that is named, or the first that is tried.
     pub(crate) fn settings(&self) -> Result<Settings> {
-        if let Some(arch) = self.arch() {
-            architecture(arch)?;
-        }
-        let mut settings = Settings::new(self.arch().unwrap_or(ARCHITECTURES[0]));
+        let mut settings = Settings::new(self.gpu()?.unwrap_or(USUAL_GPUS[0]));
         settings.options.disable_vectorize = self.options.disable_vectorize;
         settings.options.disable_cse = self.options.disable_cse;
         settings.dump = std::env::var_os("TIRX_DUMP")
@@ -191,9 +189,9 @@ impl Input {
         Ok(settings)
     }
 
-    /// The architecture of `--arch`.
-    pub(crate) fn arch(&self) -> Option<&str> {
-        self.options.arch.as_deref()
+    /// The GPU of `--arch`.
+    pub(crate) fn gpu(&self) -> Result<Option<Gpu>> {
+        self.options.arch.as_deref().map(gpu_named).transpose()
     }
 
     /// Lowers a module. One that is lowered already (printed IR with device functions) is unchanged.
@@ -215,22 +213,21 @@ impl Input {
         let settings = self.settings()?;
         let loaded = self.load()?;
         let module = self.build(&loaded, &self.pick(&loaded)?)?;
-        let mut judged = judge(module, &settings, self.arch())?;
+        let mut judged = judge(module, &settings, self.gpu()?)?;
         judged.warnings.splice(0..0, loaded.warnings());
         Ok(judged)
     }
 }
 
-/// The architecture of `--arch`.
-pub(crate) fn architecture(name: &str) -> Result<Architecture> {
-    name.parse()
-        .map_err(|unknown: tirx_build::target::UnknownArchitecture| {
-            let help = match unknown.suggestion {
-                Some(near) => format!("\n  = help: did you mean `{near}`?"),
-                None => "\n  = help: name one architecture, for example `sm_90a`".to_string(),
-            };
-            usage(format_args!("{}{help}", unknown.message))
-        })
+/// The GPU of `--arch`.
+pub(crate) fn gpu_named(name: &str) -> Result<Gpu> {
+    target::parse(name).map_err(|unknown: tirx_core::ir::UnknownGpu| {
+        let help = match unknown.suggestion {
+            Some(near) => format!("\n  = help: did you mean `{near}`?"),
+            None => "\n  = help: name one architecture, for example `sm_90a`".to_string(),
+        };
+        usage(format_args!("{}{help}", unknown.message))
+    })
 }
 
 /// An error in the use of an entry, with a note at its definition.

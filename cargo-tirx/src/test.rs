@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use tirx_build::compile::{Loaded, Settings, judge};
 use tirx_build::manifest::{Manifest, Text};
+use tirx_build::target;
 use tirx_core::diagnostic::{Level, Message};
+use tirx_core::ir::Gpu;
 use tirx_expect::{Run, expressions};
 
 use crate::failure::{Failure, Result, message, usage, user};
@@ -82,7 +84,7 @@ impl Tally {
 
 pub(crate) fn run(command: &Test, output: &Output) -> Result<()> {
     if let Some(arch) = &command.arch {
-        crate::input::architecture(arch)?;
+        crate::input::gpu_named(arch)?;
     }
     let mut tally = Tally::default();
     let files = files(command)?;
@@ -281,8 +283,11 @@ fn on(
     let module = loaded
         .build(Some(&described.kernel), &described.values)
         .map_err(text)?;
-    let settings = Settings::new(arch.unwrap_or_default());
-    let judged = judge(module, &settings, arch).map_err(text)?;
+    let gpu = arch
+        .map(target::parse)
+        .transpose()
+        .map_err(|unknown| unknown.to_string())?;
+    let judged = judge(module, &Settings::new(gpu.unwrap_or(Gpu::SM_90A)), gpu).map_err(text)?;
     warnings.extend(judged.warnings);
     let lowered = judged.lowered;
     let described = described.bound_to(&judged.authored)?;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use tirx_build::compile::judge;
 use tirx_core::codegen::host as host_ir;
 use tirx_core::ir::on_one_stack;
-use tirx_core::judge::architecture_of;
+use tirx_core::judge::gpu_of;
 use tirx_core::script::print;
 use tirx_core::transform::pass_names;
 
@@ -46,12 +46,13 @@ pub(crate) fn lower(command: &Lower, _: &Output) -> Result<()> {
     if parse_only {
         return out(&print(&module));
     }
-    if input.arch().is_none() {
-        settings.arch = architecture_of(&module).to_string();
+    let named = input.gpu()?;
+    if named.is_none() {
+        settings.gpu = gpu_of(&module);
     }
     // The IR of a kernel that cannot be built is printed all the same.
     let judged = match command.stop_after {
-        None => judge(module.clone(), &input.settings()?.without_dump(), input.arch()).map(|_| ()),
+        None => judge(module.clone(), &input.settings()?.without_dump(), named).map(|_| ()),
         Some(_) => Ok(()),
     };
     let start = Instant::now();

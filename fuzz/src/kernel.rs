@@ -53,7 +53,7 @@ fn compile(module: IRModule) {
     }
     let mut lowering = Lowering {
         verify: well_formed,
-        ..Lowering::new(Target::cuda("sm_90a"))
+        ..Lowering::new(Target::SM_90A)
     };
     let authored = match module.functions.as_slice() {
         [(_, func)] => Some(func.clone()),

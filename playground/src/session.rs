@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tirx_core::ir::{Buffer, IRModule, Stmt, StmtKind, Visitor};
+use tirx_core::ir::{Buffer, Gpu, IRModule, Stmt, StmtKind, Visitor};
 use tirx_core::script::{ConstValue, Entry, Imports, ModuleText, Release};
 use tirx_core::transform::pass_names;
 use tirx_expect::expressions;
 use tirx_services::data::Said;
 use tirx_services::editor::{self, Document, Repair, Wanted};
-use tirx_services::kernel::{Loaded, Result};
+use tirx_services::kernel::{Loaded, Result, gpu_named};
 use tirx_services::layout;
 use tirx_services::simulation;
 pub use tirx_services::simulation::Report;
@@ -234,7 +234,7 @@ impl Session {
 
     /// The CUDA text of a kernel.
     pub fn cuda(&self, source: &Source) -> Answer<Cuda> {
-        self.of_kernel(source, |module, arch| texts::cuda(module, arch, &source.name))
+        self.of_kernel(source, |module, gpu| texts::cuda(module, gpu, &source.name))
     }
 
     /// The IR of a kernel after each pass.
@@ -244,7 +244,7 @@ impl Session {
 
     /// How the tile primitives of a kernel are lowered.
     pub fn explain(&self, source: &Source) -> Answer<Vec<Explained>> {
-        self.of_kernel(source, |module, arch| Ok(explained(&module, arch)))
+        self.of_kernel(source, |module, gpu| Ok(explained(&module, gpu)))
     }
 
     /// Pictures of the layouts of a kernel's buffers.
@@ -294,7 +294,7 @@ impl Session {
     }
 
     /// An answer about the selected kernel.
-    fn of_kernel<T>(&self, source: &Source, ask: impl FnOnce(IRModule, &str) -> Result<T>) -> Answer<T> {
+    fn of_kernel<T>(&self, source: &Source, ask: impl FnOnce(IRModule, Gpu) -> Result<T>) -> Answer<T> {
         let known = self.checked.as_ref().filter(|(of, _)| of.is_read_as(source));
         let wanted = known.map_or_else(
             || Cow::Owned(wanted(source)),
@@ -316,7 +316,8 @@ impl Session {
             }
             let module = loaded.build(&entry.name, &values(&wanted, entry))?;
             let of_entry = wanted.iter().find(|wanted| wanted.entry == entry.name);
-            ask(module, of_entry.map_or(&source.arch, |wanted| &wanted.target))
+            let target = of_entry.map_or(&source.arch, |wanted| &wanted.target);
+            ask(module, gpu_named(target)?)
         });
         answer(found, source)
     }

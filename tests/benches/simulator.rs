@@ -24,7 +24,7 @@ fn lowered() -> IRModule {
     let (_, module) = build("matrix.py", &text, &["matmul"], &defines)
         .expect("the kernel builds")
         .remove(0);
-    lower(module, &mut Lowering::new(Target::cuda("sm_90a"))).expect("the kernel lowers")
+    lower(module, &mut Lowering::new(Target::SM_90A)).expect("the kernel lowers")
 }
 
 fn simulator(c: &mut Criterion) {

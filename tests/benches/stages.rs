@@ -29,7 +29,7 @@ fn once(text: &str) -> Vec<(String, u64)> {
     let mut observe = |step: &Step<'_>| {
         times.push((step.pass.into(), step.nanoseconds.unwrap_or_default()));
     };
-    let mut lowering = Lowering::new(Target::cuda("sm_90a"));
+    let mut lowering = Lowering::new(Target::SM_90A);
     lowering.verify = false;
     lowering.timer = Some(&clock);
     lowering.observer = Some(&mut observe);

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use rayon::prelude::*;
 use serde_json::json;
-use tirx_core::judge::ARCHITECTURES;
+use tirx_core::judge::USUAL_GPUS;
 use tirx_playground::Session;
 use tirx_playground::session::{Report, Runs, Source};
 use tirx_tests::Case;
@@ -42,9 +42,9 @@ fn line(path: &std::path::Path) -> Result<Option<String>, String> {
     // Kernels that need another GPU run as one that has their instructions: first as that of the kernel before, which most of a file share.
     let refused = report.runs.iter().filter(|run| !run.errors.is_empty());
     let refused: BTreeSet<&str> = refused.map(|run| run.kernel.as_str()).collect();
-    let mut architectures: Vec<&str> = ARCHITECTURES
+    let mut architectures: Vec<String> = USUAL_GPUS
         .iter()
-        .copied()
+        .map(ToString::to_string)
         .filter(|arch| *arch != case.arch)
         .collect();
     for kernel in refused {

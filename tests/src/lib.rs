@@ -372,7 +372,7 @@ pub fn messages(name: &str, text: &str, arch: &str) -> Result<String, String> {
     for entry in file.entries() {
         let checked = file.build(Some(&entry.name), &Defines::new()).and_then(|module| {
             // As in a build, without the verifier, which finds mistakes of the compiler.
-            let mut lowering = Lowering::new(Target::cuda(arch));
+            let mut lowering = Lowering::new(Target::named(arch).expect("a known GPU"));
             lowering.verify = false;
             let lowered = lower(module.clone(), &mut lowering)?;
             cuda::emit(&lowered)?;
@@ -419,7 +419,7 @@ pub fn cuda_text_with(
     let mut sources = SourceMap::new();
     let file = KernelFile::load(&mut sources, name, text, imports).map_err(|e| e.render(&sources))?;
     let module = file.build(Some(entry), defines).map_err(|e| e.render(&sources))?;
-    let mut lowering = Lowering::new(Target::cuda(arch));
+    let mut lowering = Lowering::new(Target::named(arch).expect("a known GPU"));
     lowering.verify = false;
     let lowered = lower(module, &mut lowering).map_err(|e| e.render(&sources))?;
     Ok(cuda::emit(&lowered).map_err(|e| e.render(&sources))?.text)
@@ -582,7 +582,7 @@ pub fn stages(
             result = check(step.pass, step.module).map_err(|e| format!("after {}: {e}", step.pass));
         }
     };
-    let mut lowering = Lowering::new(Target::cuda(arch));
+    let mut lowering = Lowering::new(Target::named(arch).expect("a known GPU"));
     lowering.verify = true;
     lowering.options.finalize_host = true;
     lowering.observer = Some(&mut observe);

@@ -26,7 +26,7 @@ fn compiles(text: String, round_trips: bool) -> String {
         if round_trips {
             round_trip(&module).unwrap();
         }
-        let mut lowering = Lowering::new(Target::cuda("sm_90a"));
+        let mut lowering = Lowering::new(Target::SM_90A);
         lowering.verify = true;
         let sources = module.sources.clone();
         let lowered = lower(module, &mut lowering)

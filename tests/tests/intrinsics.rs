@@ -247,7 +247,7 @@ fn operands_of_each_row_may_be_elements_of_arrays() {
             let text = kernel(std::slice::from_ref(&call));
             let modules =
                 tirx_tests::build("k.py", &text, &[], &Default::default()).unwrap_or_else(|e| panic!("{e}"));
-            let takes = |target: &str| tirx_core::codegen::cuda::unsupported(&modules[0].1, target).is_ok();
+            let takes = |target: &str| takes(&modules[0].1, target);
             let least = TARGETS.iter().position(|t| takes(t)).unwrap();
             if !left_out(&call) {
                 let calls = by_target.entry((least, pairs(row, &modules[0].1))).or_default();
@@ -287,11 +287,17 @@ fn each_row_at_each_modifier_is_taken_by_a_target() {
             let modules =
                 tirx_tests::build("k.py", &text, &[], &Default::default()).unwrap_or_else(|e| panic!("{e}"));
             tirx_tests::round_trip(&modules[0].1).unwrap_or_else(|e| panic!("{call}: {e}"));
-            let takes = |target: &&str| tirx_core::codegen::cuda::unsupported(&modules[0].1, target).is_ok();
+            let takes = |target: &&str| takes(&modules[0].1, target);
             assert!(TARGETS.iter().any(takes), "no target takes {call}");
         }
     }
     assert!(none.is_empty(), "no call of {none:?}");
+}
+
+/// Whether a target has all operations of a module.
+fn takes(module: &tirx_core::ir::IRModule, target: &str) -> bool {
+    let gpu = target.parse().expect("a known GPU");
+    tirx_core::codegen::cuda::unsupported(module, gpu).is_ok()
 }
 
 /// The targets that calls are compiled for, from the first to the last.
@@ -499,7 +505,7 @@ fn needed_releases(text: &str) -> Vec<((u32, u32), String)> {
     let (_, module) = tirx_tests::build("k.py", text, &[], &Default::default())
         .unwrap()
         .remove(0);
-    let target = tirx_core::transform::Target::cuda("sm_90a");
+    let target = tirx_core::transform::Target::SM_90A;
     let mut lowering = tirx_core::transform::Lowering::new(target);
     let lowered = tirx_core::transform::lower(module, &mut lowering).unwrap();
     let source = tirx_core::codegen::cuda::emit(&lowered).unwrap();

@@ -12,7 +12,7 @@ fn launcher(file: &str, entry: &str) -> rust::Launcher {
     let text = std::fs::read_to_string(filetest(file).unwrap()).unwrap();
     let modules = build(&format!("{file}.py"), &text, &[entry], &Defines::new()).unwrap();
     let (_, module) = &modules[0];
-    let lowered = lower(module.clone(), &mut Lowering::new(Target::cuda("sm_90a"))).unwrap();
+    let lowered = lower(module.clone(), &mut Lowering::new(Target::SM_90A)).unwrap();
     rust::launcher(&module.functions[0].1, &lowered).unwrap()
 }
 

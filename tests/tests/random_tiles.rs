@@ -229,7 +229,7 @@ fn every_variant_that_accepts_a_call_leaves_the_same_memory() {
 fn forced_in_turn(program: &tiles::TileProgram, arch: &str, coverage: &Coverage) -> Result<(), String> {
     let mut built = build("tiles.py", &program.text, &["program"], &Defines::new())?;
     let (_, module) = built.pop().ok_or("no kernel")?;
-    let context = PassContext::new(Target::cuda(arch), &Options::default());
+    let context = PassContext::new(Target::named(arch).expect("a known GPU"), &Options::default());
     let chosen = explain(&module, &context);
     let others = |decision: &Decision| -> Vec<&'static str> {
         let op = decision.call.op.name();
@@ -310,7 +310,10 @@ fn plan(decision: &Decision) -> String {
 /// Runs a program and compares the memory that it leaves; `false` where a call has no variant at all.
 fn runs(program: &tiles::TileProgram, module: IRModule, arch: &str) -> Result<bool, String> {
     let sources = module.sources.clone();
-    match lower(module, &mut Lowering::new(Target::cuda(arch))) {
+    match lower(
+        module,
+        &mut Lowering::new(Target::named(arch).expect("a known GPU")),
+    ) {
         Ok(lowered) => leaves_what_it_means(program, &lowered).map(|()| true),
         Err(error) => {
             let error = error.render(&sources);
@@ -444,7 +447,11 @@ fn lowered(program: &tiles::TileProgram, arch: &str, thorough: bool) -> Result<I
         return stages(&module, arch, &mut |_, m| trips.check(m));
     }
     let sources = module.sources.clone();
-    lower(module, &mut Lowering::new(Target::cuda(arch))).map_err(|e| e.render(&sources))
+    lower(
+        module,
+        &mut Lowering::new(Target::named(arch).expect("a known GPU")),
+    )
+    .map_err(|e| e.render(&sources))
 }
 
 fn run(program: &tiles::TileProgram, arch: &str, thorough: bool) -> Result<(), String> {
@@ -478,7 +485,7 @@ fn the_partition_follows_scope_and_dtype() {
             );
             let mut built = build("tiles.py", &text, &["program"], &Defines::new()).unwrap();
             let (_, module) = built.pop().expect("a kernel");
-            let context = PassContext::new(Target::cuda("sm_90a"), &Options::default());
+            let context = PassContext::new(Target::SM_90A, &Options::default());
             let found: Vec<Option<[i128; 3]>> = explain(&module, &context)
                 .iter()
                 .map(|decision| decision.partition)
@@ -503,7 +510,7 @@ fn a_kernel_that_asks_for_its_target_is_explained_for_it() {
             &["gmem_smem", "gmem_smem", "tcgen05", "tcgen05_ldst", "reg"],
         ),
     ] {
-        let context = PassContext::new(Target::cuda(arch), &Options::default());
+        let context = PassContext::new(Target::named(arch).expect("a known GPU"), &Options::default());
         let chosen: Vec<String> = explain(&module, &context)
             .iter()
             .map(|decision| {

@@ -180,7 +180,7 @@ def copied(A: T.Buffer((64, 32), "float32"), B: T.Buffer((64, 32), "float32")):
     let (_, module) = build("copied.py", text, &["copied"], &Default::default())
         .unwrap()
         .remove(0);
-    let lowered = lower(module.clone(), &mut Lowering::new(Target::cuda("sm_90a"))).unwrap();
+    let lowered = lower(module.clone(), &mut Lowering::new(Target::SM_90A)).unwrap();
     let launcher = tirx_core::codegen::rust::launcher(&module.functions[0].1, &lowered).unwrap();
     let parameters = launcher.parameters();
     assert!(

@@ -10,7 +10,7 @@ use tirx_core::codegen::cuda::CudaSource;
 use tirx_core::codegen::rust::Launcher;
 use tirx_core::codegen::{cuda, host, rust};
 use tirx_core::diagnostic::{Diagnostics, Level, Message};
-use tirx_core::ir::{AttrValue, IRModule, PrimFunc, image};
+use tirx_core::ir::{AttrValue, Gpu, IRModule, PrimFunc, image};
 use tirx_core::judge::{self, Checked, is_lowered, on_first};
 use tirx_core::script::eval::Lint;
 use tirx_core::script::{Built, ConstValue, Imports, KernelFile, ModuleText, Release, Rewrite, print};
@@ -299,10 +299,10 @@ impl Loaded {
 /// Options of lowering.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The architecture: `sm_90a`.
-    pub arch: String,
-    /// Other architectures that the same text is compiled for.
-    pub also: Vec<String>,
+    /// The GPU.
+    pub gpu: Gpu,
+    /// Other GPUs that the same text is compiled for.
+    pub also: Vec<Gpu>,
     /// Switches of passes.
     pub options: Options,
     /// The registers that a thread may use, beside what the kernel says itself.
@@ -320,10 +320,10 @@ impl Settings {
         Settings { dump: None, ..self }
     }
 
-    /// All passes for an architecture.
-    pub fn new(arch: impl Into<String>) -> Settings {
+    /// All passes for a GPU.
+    pub fn new(gpu: Gpu) -> Settings {
         Settings {
-            arch: arch.into(),
+            gpu,
             also: Vec::new(),
             options: Options::default(),
             max_registers: None,
@@ -396,12 +396,8 @@ fn run_and_note(
         // The verifier finds defects of the compiler, not of a kernel, and its cost is large (`docs/developing/performance.md`).
         // It runs where the IR is dumped, and in the compiler's own tests.
         verify: settings.dump.is_some(),
-        also: settings
-            .also
-            .iter()
-            .map(|arch| Target::cuda(arch.as_str()))
-            .collect(),
-        ..Lowering::new(Target::cuda(settings.arch.as_str()))
+        also: settings.also.iter().copied().map(Target::cuda).collect(),
+        ..Lowering::new(Target::cuda(settings.gpu))
     };
     let lowered = lower(module, &mut lowering).map_err(|d| Error::from_diagnostics(&d, &sources));
     notes.separated |= lowering.separated;
@@ -463,7 +459,7 @@ pub struct Compiled {
     pub warnings: Vec<Message>,
 }
 
-/// Compiles a module that was built from a kernel file, for all architectures of the settings at once.
+/// Compiles a module that was built from a kernel file, for all GPUs of the settings at once.
 ///
 /// # Errors
 /// What is wrong with the kernel.
@@ -488,14 +484,14 @@ pub struct Judged {
 
 /// Whether a kernel can be built, for the commands that print, check and simulate it, the language server, tests and tools. It is
 /// compiled as a build script compiles it ([`compile`]), except for a launcher in Rust, for the GPU that is `named`, or else for the first that it compiles for
-/// ([`tirx_core::judge`]); `arch` of the settings is not used. A module that is lowered already (printed IR with device functions) is checked.
+/// ([`tirx_core::judge`]); `gpu` of the settings is not used. A module that is lowered already (printed IR with device functions) is checked.
 ///
 /// # Errors
 /// What is wrong with the kernel; on all GPUs, if none is named.
-pub fn judge(module: IRModule, settings: &Settings, named: Option<&str>) -> Result<Judged, Error> {
+pub fn judge(module: IRModule, settings: &Settings, named: Option<Gpu>) -> Result<Judged, Error> {
     if is_lowered(&module) {
-        if let Some(arch) = named {
-            cuda::unsupported(&module, arch).map_err(|d| render(&d, &module))?;
+        if let Some(gpu) = named {
+            cuda::unsupported(&module, gpu).map_err(|d| render(&d, &module))?;
         }
         return Ok(Judged {
             authored: authored(&module)?.clone(),
@@ -505,9 +501,9 @@ pub fn judge(module: IRModule, settings: &Settings, named: Option<&str>) -> Resu
             untyped: Vec::new(),
         });
     }
-    on_first(module, named, |module, arch| {
+    on_first(module, named, |module, gpu| {
         let settings = Settings {
-            arch: arch.to_string(),
+            gpu,
             ..settings.clone()
         };
         let mut notes = Notes::default();
@@ -532,18 +528,18 @@ fn untyped_warnings(errors: &Diagnostics, sources: &SourceMap) -> Vec<Message> {
     errors.messages(sources).into_iter().map(warning).collect()
 }
 
-/// The outputs for architectures that share them.
+/// The outputs for GPUs that share them.
 #[derive(Debug)]
 pub struct Shared {
-    /// The architectures: `sm_90a`.
-    pub targets: Vec<String>,
+    /// The GPUs.
+    pub targets: Vec<Gpu>,
     /// The outputs.
     pub compiled: Compiled,
 }
 
-/// Compiles a module for the architectures of the settings: those with the same device code and launch share it. The
-/// module is lowered for all at once; only where a tile primitive has an implementation that some of the architectures
-/// have and others lack is it lowered for each. `further` are architectures that are compiled for in that case only; one
+/// Compiles a module for the GPUs of the settings: those with the same device code and launch share it. The
+/// module is lowered for all at once; only where a tile primitive has an implementation that some of the GPUs
+/// have and others lack is it lowered for each. `further` are GPUs that are compiled for in that case only; one
 /// that the kernel cannot be compiled for is passed to `left_out` with the error.
 ///
 /// # Errors
@@ -551,10 +547,10 @@ pub struct Shared {
 pub fn compile_each(
     module: IRModule,
     settings: &Settings,
-    further: &[String],
-    left_out: &mut dyn FnMut(&str, &Error),
+    further: &[Gpu],
+    left_out: &mut dyn FnMut(Gpu, &Error),
 ) -> Result<Vec<Shared>, Error> {
-    let all = || std::iter::once(&settings.arch).chain(&settings.also);
+    let all = || std::iter::once(&settings.gpu).chain(&settings.also);
     let mut notes = Notes::default();
     let together = compile_and_note(module.clone(), settings, &mut notes);
     if !notes.separated {
@@ -563,27 +559,27 @@ pub fn compile_each(
         return Ok(vec![Shared { targets, compiled }]);
     }
     let mut shared: Vec<Shared> = Vec::new();
-    for arch in all().chain(further) {
+    for gpu in all().chain(further) {
         let own = Settings {
-            arch: arch.clone(),
+            gpu: *gpu,
             also: Vec::new(),
-            dump: settings.dump.as_ref().map(|folder| folder.join(arch)),
+            dump: settings.dump.as_ref().map(|folder| folder.join(gpu.to_string())),
             ..settings.clone()
         };
         let compiled = match compile(module.clone(), &own) {
             Ok(compiled) => compiled,
-            Err(error) if further.contains(arch) && !all().any(|native| native == arch) => {
-                left_out(arch, &error);
+            Err(error) if further.contains(gpu) && !all().any(|native| native == gpu) => {
+                left_out(*gpu, &error);
                 continue;
             }
             Err(error) => {
-                return Err(error.note(format_args!("compiled for {arch}, which gets separate code")));
+                return Err(error.note(format_args!("compiled for {gpu}, which gets separate code")));
             }
         };
         match shared.iter_mut().find(|other| other.compiled.is_same(&compiled)) {
-            Some(other) => other.targets.push(arch.clone()),
+            Some(other) => other.targets.push(*gpu),
             None => shared.push(Shared {
-                targets: vec![arch.clone()],
+                targets: vec![*gpu],
                 compiled,
             }),
         }
@@ -628,8 +624,8 @@ fn checked(
             limit_registers(func, registers.into());
         }
     }
-    for arch in &settings.also {
-        cuda::unsupported(&lowered, arch).map_err(|d| render(&d, &lowered))?;
+    for gpu in &settings.also {
+        cuda::unsupported(&lowered, *gpu).map_err(|d| render(&d, &lowered))?;
     }
     let checked = judge::checked(&authored, &lowered).map_err(|d| render(&d, &lowered))?;
     if let Some(folder) = &settings.dump {

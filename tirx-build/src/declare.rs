@@ -9,7 +9,8 @@ use tirx_core::source::Span;
 use crate::error::{Error, Result};
 use crate::manifest::{self, NATIVE, Text};
 use crate::nvcc::NvccOptions;
-use crate::target::{Architecture, Targets, UnknownArchitecture};
+use crate::target::{self, Targets};
+use tirx_core::ir::{Gpu, UnknownGpu};
 
 /// A kernel declared in a build script, for [`Builder::kernel`](crate::Builder::kernel), with the settings of a
 /// `[[kernel]]` of the manifest.
@@ -121,7 +122,7 @@ impl Kernel {
 
     /// The same as a manifest entry.
     pub(crate) fn resolve(&self, defaults: &Targets) -> Result<manifest::Kernel> {
-        let wrong = |unknown: UnknownArchitecture| {
+        let wrong = |unknown: UnknownGpu| {
             let error = Error::new(format_args!("kernel `{}`: {}", self.name, unknown.message));
             match unknown.suggestion {
                 Some(near) => error.help(format_args!("did you mean `{near}`?")),
@@ -135,13 +136,13 @@ impl Kernel {
                 machine = targets.iter().any(|target| target == NATIVE);
                 let named = targets.iter().filter(|target| *target != NATIVE);
                 named
-                    .map(|target| target.parse())
-                    .collect::<Result<Vec<Architecture>, _>>()
+                    .map(|target| target::parse(target))
+                    .collect::<Result<Vec<Gpu>, _>>()
                     .map_err(wrong)?
             }
         };
         let ptx = match &self.ptx {
-            Some(text) => Architecture::from_ptx(text).map_err(wrong)?,
+            Some(text) => target::parse_ptx(text).map_err(wrong)?,
             None => defaults.ptx.clone(),
         };
         if matches!(self.text, Text::Function(_)) && !self.specialize.is_empty() {

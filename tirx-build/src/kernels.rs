@@ -19,7 +19,8 @@ use crate::manifest::{Kernel, Manifest, Text};
 use crate::nvcc::{self, Job};
 use crate::source;
 use crate::specialize::{self, Specialization};
-use crate::target::{Architecture, Targets};
+use crate::target::Targets;
+use tirx_core::ir::Gpu;
 
 /// Compiles every kernel of a manifest; gathers the errors of all of them.
 pub(crate) fn compile_manifest(
@@ -209,24 +210,18 @@ fn compile_function(kernel: &Kernel, func: &PrimFunc, dump: Option<&Path>) -> Re
 fn variant(kernel: &Kernel, file: String, module: IRModule, dump: Option<&Path>) -> Result<Variant> {
     let settings = Settings {
         dump: dump.map(|folder| folder.join(&file)),
-        also: kernel
-            .targets
-            .native
-            .iter()
-            .skip(1)
-            .map(Architecture::sm)
-            .collect(),
+        also: kernel.targets.native.iter().skip(1).copied().collect(),
         max_registers: kernel.options.max_registers,
         ..Settings::new(kernel.targets.primary())
     };
     let ptx = kernel.targets.ptx.as_ref();
-    let further: Vec<String> = ptx.map(Architecture::sm).into_iter().collect();
+    let further: Vec<Gpu> = ptx.into_iter().copied().collect();
     let mut left_out = None;
-    let mut no_ptx = |_: &str, error: &Error| left_out = error.messages().first().cloned();
+    let mut no_ptx = |_: Gpu, error: &Error| left_out = error.messages().first().cloned();
     let mut shared = compile::compile_each(module, &settings, &further, &mut no_ptx)?.into_iter();
     let is_separate = shared.len() > 1;
     let variant = |shared: compile::Shared| {
-        let named = |arch: &Architecture| shared.targets.contains(&arch.sm());
+        let named = |arch: &Gpu| shared.targets.contains(arch);
         let targets = match is_separate {
             false => kernel.targets.clone(),
             true => Targets {
@@ -280,14 +275,14 @@ fn variant(kernel: &Kernel, file: String, module: IRModule, dump: Option<&Path>)
 
 /// Why a kernel has no PTX of an architecture: it uses what that does not have, such as `wgmma`, which is of `sm_90a` alone.
 /// One manifest serves kernels of both kinds.
-fn without_ptx(ptx: &Architecture, compiled: &Compiled) -> Option<Message> {
-    let missing = cuda::unsupported(&compiled.lowered, &ptx.sm()).err()?;
+fn without_ptx(ptx: &Gpu, compiled: &Compiled) -> Option<Message> {
+    let missing = cuda::unsupported(&compiled.lowered, *ptx).err()?;
     let message = missing.messages(&compiled.sources).into_iter().next()?;
     Some(no_ptx_of(ptx, message))
 }
 
 /// The error about an architecture's PTX as a warning that there is none.
-fn no_ptx_of(ptx: &Architecture, mut message: Message) -> Message {
+fn no_ptx_of(ptx: &Gpu, mut message: Message) -> Message {
     message.level = Level::Warning;
     message.children.retain(|child| child.level != Level::Help);
     message.text = format!("this kernel has no PTX of {}: {}", ptx.compute(), message.text);

@@ -1,13 +1,12 @@
 //! The GPUs that a kernel is compiled for, and the releases of nvcc that support them.
 
-use std::fmt;
-use std::str::FromStr;
+use tirx_core::ir::{Gpu, UnknownGpu};
 
 use crate::version::Version;
 
-/// Architectures nvcc can compile for: number, suffixes, and the first release that knows each.
+/// GPUs that nvcc can compile for: number, suffix, and the first release that knows each.
 /// From the release notes of the CUDA Toolkit ("NVCC" sections, 11.0 to 13.0), and from the PTX ISA 9.4.
-const ARCHITECTURES: &[(u32, &str, Version)] = &[
+const RELEASES: &[(u32, &str, Version)] = &[
     (75, "", Version::new(10, 0)),
     (80, "", Version::new(11, 0)),
     (86, "", Version::new(11, 1)),
@@ -36,89 +35,54 @@ const ARCHITECTURES: &[(u32, &str, Version)] = &[
     (121, "f", Version::new(12, 9)),
 ];
 
-/// A real architecture, `sm_90a`, or a virtual one, `compute_90`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Architecture {
-    /// What follows the prefix: `90a`.
-    name: String,
-    needs: Version,
+/// The first nvcc that can compile for a GPU; `None` if no supported release can.
+pub fn needed_nvcc(gpu: Gpu) -> Option<Version> {
+    let named = |(number, suffix, _): &&(u32, &str, Version)| {
+        *number == gpu.number() && *suffix == gpu.variant().suffix()
+    };
+    RELEASES.iter().find(named).map(|(.., release)| *release)
 }
 
-impl Architecture {
-    /// As nvcc's `code=` takes it: `sm_90a`.
-    pub fn sm(&self) -> String {
-        format!("sm_{}", self.name)
-    }
-
-    /// As nvcc's `arch=` takes it: `compute_90a`.
-    pub fn compute(&self) -> String {
-        format!("compute_{}", self.name)
-    }
-
-    /// The first nvcc that can compile for it.
-    pub fn needs(&self) -> Version {
-        self.needs
-    }
+/// Reads `sm_90a`, the name of a GPU that nvcc can compile for.
+///
+/// # Errors
+/// The name is unknown.
+pub fn parse(text: &str) -> Result<Gpu, UnknownGpu> {
+    compiled(text, text.parse(), |gpu| gpu.to_string())
 }
 
-impl fmt::Display for Architecture {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sm_{}", self.name)
-    }
+/// Reads `compute_90`, the form of PTX targets.
+///
+/// # Errors
+/// The name is unknown.
+pub fn parse_compute(text: &str) -> Result<Gpu, UnknownGpu> {
+    compiled(text, Gpu::from_compute(text), Gpu::compute)
 }
 
-/// A name that is no architecture.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownArchitecture {
-    /// The error.
-    pub message: String,
-    /// The closest valid name, if one is close.
-    pub suggestion: Option<String>,
-}
-
-fn parse(text: &str, prefix: &str) -> Result<Architecture, UnknownArchitecture> {
-    let found = text.strip_prefix(prefix).and_then(|name| {
-        ARCHITECTURES
-            .iter()
-            .find(|(n, suffix, _)| name == format!("{n}{suffix}"))
-    });
-    if let Some((number, suffix, needs)) = found {
-        return Ok(Architecture {
-            name: format!("{number}{suffix}"),
-            needs: *needs,
-        });
-    }
-    let names: Vec<String> = ARCHITECTURES
-        .iter()
-        .map(|(n, s, _)| format!("{prefix}{n}{s}"))
-        .collect();
-    Err(UnknownArchitecture {
-        message: format!("unknown architecture `{text}`"),
-        suggestion: tirx_core::suggest(text, names.iter().map(String::as_str)).map(str::to_string),
-    })
-}
-
-impl FromStr for Architecture {
-    type Err = UnknownArchitecture;
-
-    /// Reads `sm_90a`.
-    fn from_str(text: &str) -> Result<Architecture, UnknownArchitecture> {
-        parse(text, "sm_")
-    }
-}
-
-impl Architecture {
-    /// Reads `compute_90`, the form of PTX targets.
-    pub fn from_compute(text: &str) -> Result<Architecture, UnknownArchitecture> {
-        parse(text, "compute_")
-    }
-
-    /// Reads a setting of PTX: `compute_90`, or `none` for no PTX.
-    pub(crate) fn from_ptx(text: &str) -> Result<Option<Architecture>, UnknownArchitecture> {
-        match text == NO_PTX {
-            true => Ok(None),
-            false => Architecture::from_compute(text).map(Some),
+/// A parsed GPU if nvcc can compile for it.
+fn compiled(
+    text: &str,
+    parsed: Result<Gpu, UnknownGpu>,
+    spelled: impl Fn(Gpu) -> String,
+) -> Result<Gpu, UnknownGpu> {
+    match parsed {
+        Ok(gpu) if needed_nvcc(gpu).is_some() => Ok(gpu),
+        _ => {
+            let all = Gpu::all().filter(|gpu| needed_nvcc(*gpu).is_some());
+            let names: Vec<String> = all.map(spelled).collect();
+            Err(UnknownGpu {
+                message: format!("unknown architecture `{text}`"),
+                suggestion: tirx_core::suggest(text, names.iter().map(String::as_str)).map(str::to_string),
+            })
         }
+    }
+}
+
+/// Reads a setting of PTX: `compute_90`, or `none` for no PTX.
+pub(crate) fn parse_ptx(text: &str) -> Result<Option<Gpu>, UnknownGpu> {
+    match text == NO_PTX {
+        true => Ok(None),
+        false => parse_compute(text).map(Some),
     }
 }
 
@@ -129,9 +93,9 @@ pub(crate) const NO_PTX: &str = "none";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Targets {
     /// One native image each; no duplicates.
-    pub native: Vec<Architecture>,
+    pub native: Vec<Gpu>,
     /// PTX for GPUs newer than these.
-    pub ptx: Option<Architecture>,
+    pub ptx: Option<Gpu>,
 }
 
 impl Targets {
@@ -140,20 +104,19 @@ impl Targets {
         self.native.is_empty() && self.ptx.is_none()
     }
 
-    /// The architecture that passes and code generation use: the first one named.
-    pub fn primary(&self) -> String {
-        match (self.native.first(), &self.ptx) {
-            (Some(arch), _) => arch.sm(),
-            (None, Some(ptx)) => ptx.sm(),
-            (None, None) => "sm_90a".to_string(),
-        }
+    /// The GPU that passes and code generation use: the first one named.
+    pub fn primary(&self) -> Gpu {
+        self.native.first().copied().or(self.ptx).unwrap_or(Gpu::SM_90A)
     }
 
     /// The target that needs the newest nvcc, with its name as the manifest spells it.
     pub fn most_demanding(&self) -> Option<(String, Version)> {
-        let native = self.native.iter().map(|a| (a.sm(), a.needs));
-        let ptx = self.ptx.iter().map(|a| (a.compute(), a.needs));
-        native.chain(ptx).max_by_key(|(_, version)| *version)
+        let native = self.native.iter().map(|gpu| (gpu.to_string(), *gpu));
+        let ptx = self.ptx.iter().map(|gpu| (gpu.compute(), *gpu));
+        let releases = native
+            .chain(ptx)
+            .filter_map(|(name, gpu)| Some((name, needed_nvcc(gpu)?)));
+        releases.max_by_key(|(_, release)| *release)
     }
 
     /// Each target with its `-gencode` value for nvcc: `("sm_90a", "arch=compute_90a,code=sm_90a")`, PTX last.
@@ -161,7 +124,7 @@ impl Targets {
         let native = self
             .native
             .iter()
-            .map(|a| (a.sm(), format!("arch={},code={}", a.compute(), a.sm())));
+            .map(|a| (a.to_string(), format!("arch={},code={a}", a.compute())));
         let ptx = self
             .ptx
             .iter()
@@ -175,17 +138,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_architectures_parse_and_unknown_ones_suggest() {
-        let hopper: Architecture = "sm_90a".parse().unwrap();
-        assert_eq!(
-            (hopper.sm(), hopper.compute()),
-            ("sm_90a".into(), "compute_90a".into())
-        );
-        assert_eq!(hopper.needs(), Version::new(12, 0));
-        let error = "sm90a".parse::<Architecture>().unwrap_err();
+    fn gpus_of_nvcc_parse_and_unknown_ones_suggest() {
+        let hopper = parse("sm_90a").unwrap();
+        assert_eq!((hopper, hopper.compute()), (Gpu::SM_90A, "compute_90a".into()));
+        assert_eq!(needed_nvcc(hopper), Some(Version::new(12, 0)));
+        let error = parse("sm90a").unwrap_err();
         assert_eq!(error.suggestion.as_deref(), Some("sm_90a"));
-        assert!("compute_90".parse::<Architecture>().is_err());
-        assert!("sm_90b".parse::<Architecture>().is_err());
+        assert!(parse("compute_90").is_err() && parse("sm_90b").is_err());
+        // A GPU that nvcc 13 no longer compiles for.
+        assert!("sm_70".parse::<Gpu>().is_ok() && parse("sm_70").is_err());
     }
 
     /// Messages name them as targets that have an instruction.
@@ -194,11 +155,7 @@ mod tests {
         for instruction in tirx_core::intrin::mnemonic::instructions() {
             for gpu in &instruction.gpus {
                 let name = gpu.example();
-                assert!(
-                    name.parse::<Architecture>().is_ok(),
-                    "{}: {name}",
-                    instruction.place
-                );
+                assert!(parse(&name).is_ok(), "{}: {name}", instruction.place);
             }
         }
     }
@@ -206,8 +163,8 @@ mod tests {
     #[test]
     fn each_target_has_a_gencode_and_ptx_is_last() {
         let targets = Targets {
-            native: vec!["sm_90a".parse().unwrap(), "sm_100a".parse().unwrap()],
-            ptx: Some(Architecture::from_compute("compute_90").unwrap()),
+            native: vec![Gpu::SM_90A, parse("sm_100a").unwrap()],
+            ptx: Some(parse_compute("compute_90").unwrap()),
         };
         assert_eq!(
             targets.each(),

@@ -2,22 +2,28 @@
 //!
 //! A kernel is lowered by its caller, who knows which passes are watched. What follows is the same for all: the GPU has the operations, the
 //! device functions have CUDA text, and the host function can be printed. Without a named GPU a kernel is for the first of
-//! [`ARCHITECTURES`] that all this holds for.
+//! [`USUAL_GPUS`] that all this holds for.
 
 use crate::Diagnostics;
 use crate::codegen::cuda::{self, CudaSource};
 use crate::codegen::{host, rust};
-use crate::ir::{IRModule, PrimFunc};
+use crate::ir::{Gpu, IRModule, PrimFunc};
 
 /// The GPUs that a kernel is compiled for where nobody names one: the first that has everything the kernel uses.
-pub const ARCHITECTURES: &[&str] = &[
-    "sm_90a", "sm_100a", "sm_103a", "sm_107a", "sm_110a", "sm_120a", "sm_121a",
+pub const USUAL_GPUS: &[Gpu] = &[
+    Gpu::SM_90A,
+    Gpu::SM_100A,
+    Gpu::specific(103),
+    Gpu::specific(107),
+    Gpu::specific(110),
+    Gpu::specific(120),
+    Gpu::specific(121),
 ];
 
-/// The first of [`ARCHITECTURES`] with all operations that a module calls, which may be lowered or not; the first of all where none has.
-pub fn architecture_of(module: &IRModule) -> &'static str {
-    let has = |arch: &&&str| cuda::unsupported(module, arch).is_ok();
-    ARCHITECTURES.iter().find(has).unwrap_or(&ARCHITECTURES[0])
+/// The first of [`USUAL_GPUS`] with all operations that a module calls, which may be lowered or not; the first of all where none has.
+pub fn gpu_of(module: &IRModule) -> Gpu {
+    let has = |gpu: &&Gpu| cuda::unsupported(module, **gpu).is_ok();
+    *USUAL_GPUS.iter().find(has).unwrap_or(&USUAL_GPUS[0])
 }
 
 /// Whether a module is lowered already: printed IR with device functions.
@@ -49,25 +55,25 @@ pub fn checked(authored: &PrimFunc, lowered: &IRModule) -> Result<Checked, Diagn
     Ok(Checked { cuda, untyped })
 }
 
-/// Compiles a module by `on` for the GPU that is `named`, or else for the first of [`ARCHITECTURES`] that it compiles for.
+/// Compiles a module by `on` for the GPU that is `named`, or else for the first of [`USUAL_GPUS`] that it compiles for.
 ///
 /// # Errors
 /// That of the named GPU; without one, that of the first GPU that has the kernel's operations.
 pub fn on_first<T, E>(
     module: IRModule,
-    named: Option<&str>,
-    mut on: impl FnMut(IRModule, &str) -> Result<T, E>,
+    named: Option<Gpu>,
+    mut on: impl FnMut(IRModule, Gpu) -> Result<T, E>,
 ) -> Result<T, E> {
-    if let Some(arch) = named {
-        return on(module, arch);
+    if let Some(gpu) = named {
+        return on(module, gpu);
     }
-    let first = architecture_of(&module);
+    let first = gpu_of(&module);
     let error = match on(module.clone(), first) {
         Ok(compiled) => return Ok(compiled),
         Err(error) => error,
     };
     // A tile primitive may need a GPU that only lowering tells.
-    let others = ARCHITECTURES.iter().filter(|arch| **arch != first);
-    let mut others = others.filter(|arch| cuda::unsupported(&module, arch).is_ok());
-    others.find_map(|arch| on(module.clone(), arch).ok()).ok_or(error)
+    let others = USUAL_GPUS.iter().copied().filter(|gpu| *gpu != first);
+    let mut others = others.filter(|gpu| cuda::unsupported(&module, *gpu).is_ok());
+    others.find_map(|gpu| on(module.clone(), gpu).ok()).ok_or(error)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tirx_core::codegen::cuda::{self, CudaSource};
 use tirx_core::diagnostic::{Diagnostics, Level, Message};
-use tirx_core::ir::{IRModule, PrimFunc};
+use tirx_core::ir::{Gpu, IRModule, PrimFunc, UnknownGpu};
 use tirx_core::judge::checked;
 use tirx_core::script::{Built, ConstValue, Imports, KernelFile};
 use tirx_core::source::SourceMap;
@@ -77,6 +77,15 @@ fn messages(errors: &Diagnostics, module: &IRModule) -> Vec<Message> {
     errors.messages(&module.sources)
 }
 
+/// The GPU of a name such as `sm_90a`.
+///
+/// # Errors
+/// The name is unknown.
+pub fn gpu_named(name: &str) -> Result<Gpu> {
+    name.parse()
+        .map_err(|unknown: UnknownGpu| vec![Message::new(Level::Error, unknown.to_string())])
+}
+
 /// A module after all passes, with the warnings of the passes.
 #[derive(Debug)]
 pub struct Lowered {
@@ -90,21 +99,21 @@ pub struct Lowered {
 ///
 /// # Errors
 /// Errors of the kernel.
-pub fn lowered(module: IRModule, arch: &str, on_pass: &mut (dyn FnMut(&Step<'_>) + Send)) -> Result<Lowered> {
-    lowered_with(module, arch, on_pass, &mut Vec::new())
+pub fn lowered(module: IRModule, gpu: Gpu, on_pass: &mut (dyn FnMut(&Step<'_>) + Send)) -> Result<Lowered> {
+    lowered_with(module, gpu, on_pass, &mut Vec::new())
 }
 
 /// [`lowered`], with the decisions about the tile primitives, also if it fails.
 fn lowered_with(
     module: IRModule,
-    arch: &str,
+    gpu: Gpu,
     on_pass: &mut (dyn FnMut(&Step<'_>) + Send),
     decisions: &mut Vec<Decision>,
 ) -> Result<Lowered> {
     let sources = module.sources.clone();
     let mut lowering = Lowering {
         observer: Some(on_pass),
-        ..Lowering::new(Target::cuda(arch))
+        ..Lowering::new(Target::cuda(gpu))
     };
     let result = lower(module, &mut lowering);
     *decisions = std::mem::take(&mut lowering.decisions);
@@ -146,7 +155,7 @@ pub struct Judged {
 ///
 /// # Errors
 /// Errors of the kernel.
-pub fn judge(module: IRModule, named: Option<&str>) -> Result<Judged> {
+pub fn judge(module: IRModule, named: Option<Gpu>) -> Result<Judged> {
     judge_with(module, named, &mut Vec::new())
 }
 
@@ -154,10 +163,10 @@ pub fn judge(module: IRModule, named: Option<&str>) -> Result<Judged> {
 ///
 /// # Errors
 /// Errors of the kernel.
-pub fn judge_with(module: IRModule, named: Option<&str>, decisions: &mut Vec<Decision>) -> Result<Judged> {
-    tirx_core::judge::on_first(module, named, |module, arch| {
+pub fn judge_with(module: IRModule, named: Option<Gpu>, decisions: &mut Vec<Decision>) -> Result<Judged> {
+    tirx_core::judge::on_first(module, named, |module, gpu| {
         let authored = authored(&module)?.clone();
-        let Lowered { module, warnings } = lowered_with(module, arch, &mut |_| {}, decisions)?;
+        let Lowered { module, warnings } = lowered_with(module, gpu, &mut |_| {}, decisions)?;
         let checked = checked(&authored, &module).map_err(|errors| messages(&errors, &module))?;
         Ok(Judged {
             untyped: untyped(checked.untyped.as_ref(), &module.sources),

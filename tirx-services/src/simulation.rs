@@ -12,7 +12,7 @@ use tirx_sim::{Exploration, LaunchOptions, Observe, TimelineEvent, Track};
 
 use crate::counters::{Counted, merged};
 use crate::data::Said;
-use crate::kernel::{Loaded, judge};
+use crate::kernel::{Loaded, gpu_named, judge};
 
 /// How runs are made.
 #[derive(Clone, Debug)]
@@ -219,7 +219,7 @@ fn one(name: &str, text: &str, loaded: &Loaded, run: &Run, arch: &str, options: 
         orders: None,
     };
     let built = loaded.build(&run.kernel, &run.values);
-    let judged = match built.and_then(|module| judge(module, Some(arch))) {
+    let judged = match built.and_then(|module| judge(module, Some(gpu_named(arch)?))) {
         Ok(judged) => judged,
         Err(errors) => {
             report.errors = Said::all(&errors, name, text);

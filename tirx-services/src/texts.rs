@@ -1,7 +1,7 @@
 //! The texts that a kernel becomes: IR after each pass, CUDA C++ with the kernel's lines.
 
 use serde::Serialize;
-use tirx_core::ir::IRModule;
+use tirx_core::ir::{Gpu, IRModule};
 use tirx_core::script::print;
 
 use crate::kernel::{Result, judge, lowered};
@@ -21,8 +21,8 @@ pub struct Cuda {
 ///
 /// # Errors
 /// Errors of the kernel.
-pub fn cuda(module: IRModule, arch: &str, file: &str) -> Result<Cuda> {
-    let judged = judge(module, Some(arch))?;
+pub fn cuda(module: IRModule, gpu: Gpu, file: &str) -> Result<Cuda> {
+    let judged = judge(module, Some(gpu))?;
     let (module, source) = (judged.lowered, judged.cuda);
     let line = |span| {
         let at = module.sources.locate(span).filter(|at| *at.file == *file);
@@ -52,13 +52,13 @@ pub struct Pass {
 ///
 /// # Errors
 /// Errors of the kernel.
-pub fn passes(module: IRModule, arch: &str) -> Result<Vec<Pass>> {
+pub fn passes(module: IRModule, gpu: Gpu) -> Result<Vec<Pass>> {
     let mut last = print(&module);
     let mut passes = vec![Pass {
         name: "parse".to_string(),
         text: Some(last.clone()),
     }];
-    lowered(module, arch, &mut |step| {
+    lowered(module, gpu, &mut |step| {
         let text = print(step.module);
         let changed = text != last;
         passes.push(Pass {

@@ -1,7 +1,7 @@
 //! How each tile primitive is lowered: the chosen variant, the reasons of the others, the plan and the code.
 
 use serde::Serialize;
-use tirx_core::ir::IRModule;
+use tirx_core::ir::{Gpu, IRModule};
 use tirx_core::script::print_stmt;
 use tirx_core::transform::lower_tirx::{Decision, Outcome, explain};
 use tirx_core::transform::{Options, PassContext, Target};
@@ -39,8 +39,8 @@ pub struct Explained {
 }
 
 /// The tile primitives of a module that has not been lowered.
-pub fn explained(module: &IRModule, arch: &str) -> Vec<Explained> {
-    let context = PassContext::new(Target::cuda(arch), &Options::default());
+pub fn explained(module: &IRModule, gpu: Gpu) -> Vec<Explained> {
+    let context = PassContext::new(Target::cuda(gpu), &Options::default());
     let decisions = explain(module, &context);
     decisions
         .iter()

@@ -49,7 +49,7 @@ fn lowered(text: &str, entry: &str, constexprs: &[&str]) -> Result<IRModule, Box
         .map(|name| (name.to_string(), ConstValue::Int(N as i128)))
         .collect();
     let module = file.build(Some(entry), &values)?;
-    Ok(lower(module, &mut Lowering::new(Target::cuda("sm_90a")))?)
+    Ok(lower(module, &mut Lowering::new(Target::SM_90A))?)
 }
 
 /// The CPU time of the thread on Linux; elapsed time elsewhere.

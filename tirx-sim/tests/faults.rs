@@ -622,7 +622,10 @@ fn shared_memory_is_limited_by_the_gpu() {
         let mut module = k.module([k.store(&b, k.tx(), float(1.0))]);
         let attrs = &mut module.functions[0].1.attrs;
         if let Some(arch) = arch {
-            attrs.insert("target".into(), Target::cuda(arch).device_attr());
+            attrs.insert(
+                "target".into(),
+                Target::named(arch).expect("a known GPU").device_attr(),
+            );
         }
         let program = tirx_sim::Program::compile(&module, "kernel").unwrap();
         let memory = memory_of();

@@ -23,7 +23,7 @@ fn lowered(text: &str, entry: &str, constexprs: &[(&str, i64)]) -> IRModule {
         Err(d) => panic!("{entry}: {}", d.render(&sources)),
     };
     let sources = module.sources.clone();
-    match lower(module, &mut Lowering::new(Target::cuda("sm_90a"))) {
+    match lower(module, &mut Lowering::new(Target::SM_90A)) {
         Ok(module) => module,
         Err(d) => panic!("{entry}: {}", d.render(&sources)),
     }

@@ -25,12 +25,13 @@ use std::process::Command;
 use std::time::Instant;
 
 use tirx_build::compile::{FileImports, Loaded, Settings, compile};
+use tirx_core::ir::Gpu;
 use tirx_core::script::ConstValue;
 
 use crate::process::{Result, cargo, output, run};
 
 /// The architecture that the library is written for.
-const ARCH: &str = "sm_100a";
+const GPU: Gpu = Gpu::SM_100A;
 
 /// The multiprocessors of a B200, which some of the modules ask the machine for.
 const MULTIPROCESSORS: u32 = 148;
@@ -237,7 +238,7 @@ fn try_config(
         return Ok(texts);
     }
     for (number, kernel) in built.into_iter().enumerate() {
-        let compiled = compile(kernel.module, &Settings::new(ARCH)).map_err(|e| e.to_string())?;
+        let compiled = compile(kernel.module, &Settings::new(GPU)).map_err(|e| e.to_string())?;
         if wanted.errors {
             compiled
                 .warnings
@@ -263,10 +264,10 @@ fn taken_by(nvcc: &Path, texts: &[String]) -> Result<String> {
     let (mut good, mut why) = (0, String::new());
     for text in texts {
         std::fs::write(&source, text)?;
-        let arch = ARCH.trim_start_matches("sm_");
+        let compute = GPU.compute();
         let done = Command::new(nvcc)
             .args(["-cubin", "-std=c++17", "-gencode"])
-            .arg(format!("arch=compute_{arch},code={ARCH}"))
+            .arg(format!("arch={compute},code={GPU}"))
             .arg("-o")
             .args([&code, &source])
             .output()

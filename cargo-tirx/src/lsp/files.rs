@@ -67,7 +67,7 @@ fn wanted(file: &Path) -> Vec<Wanted> {
         let of_file = of_file.map(|kernel| Wanted {
             entry: kernel.entry.clone().unwrap_or_else(|| kernel.name.clone()),
             values: kernel.specialize.first().cloned().unwrap_or_default(),
-            target: kernel.targets.primary(),
+            target: kernel.targets.primary().to_string(),
         });
         return of_file.collect();
     }

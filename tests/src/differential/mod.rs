@@ -156,7 +156,7 @@ pub fn check(kernel: &Kernel) -> Result<Checked, Problem> {
         let (_, module) = built.remove(0);
         let mut trips = RoundTrips::default();
         let lowered = stages(&module, ARCH, &mut |_, m| trips.check(m)).map_err(Problem::Stages)?;
-        let mut fewest = Lowering::new(Target::cuda(ARCH));
+        let mut fewest = Lowering::new(Target::named(ARCH).expect("a known GPU"));
         fewest.verify = true;
         fewest.options = Options {
             disable_vectorize: true,

@@ -139,7 +139,7 @@ fn same(kernel: &Kernel, ours: &Checked, text: &str) -> Result<(), String> {
     let shown = |e: String| format!("{e}\n--- TVM's IR:\n{text}");
     let mut built = build("tvm.py", text, &[], &Defines::new()).map_err(shown)?;
     let (_, module) = built.remove(0);
-    let mut rest = Lowering::new(Target::cuda(ARCH));
+    let mut rest = Lowering::new(Target::named(ARCH).expect("a known GPU"));
     rest.verify = true;
     let done = pass_names().into_iter().take_while(|name| *name != LAST);
     rest.options = Options {

@@ -74,7 +74,10 @@ fn each_form_of_cvt_is_taken_where_it_is() {
             call.push_str(", rbits=r_uint32");
         }
         call.push(')');
-        let target = TARGETS.iter().position(|t| conversion.arch.holds(t)).unwrap();
+        let target = TARGETS
+            .iter()
+            .position(|t| conversion.arch.holds(t.parse().expect("a known GPU")))
+            .unwrap();
         by_target
             .entry(target)
             .or_default()

@@ -119,7 +119,7 @@ fn what_the_simulator_does_not_run_is_listed() {
 fn runs(call: &Call) -> Result<bool, String> {
     let text = kernel(&[call]);
     let (_, module) = tirx_tests::build("k.py", &text, &[], &Default::default())?.remove(0);
-    let mut lowering = Lowering::new(Target::cuda(gpu_of(call)));
+    let mut lowering = Lowering::new(Target::named(&gpu_of(call)).expect("a known GPU"));
     lowering.verify = false;
     let lowered = lower(module, &mut lowering).map_err(|e| format!("{e:?}"))?;
     let Err(diagnostics) = Program::compile(&lowered, "k_kernel") else {

@@ -12,8 +12,9 @@ use crate::generate::Variant;
 use crate::kernels::{compile_manifest, jobs};
 use crate::libraries::Libraries;
 use crate::paths::FileNames;
-use crate::target::{Architecture, Targets};
+use crate::target::Targets;
 use crate::toolchain;
+use tirx_core::ir::Gpu;
 
 /// What code is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +85,7 @@ impl Builder {
         }
         let variants: Vec<&Variant> = kernels.iter().flat_map(|kernel| kernel.images()).collect();
         let mut jobs = jobs(&manifest, &kernels);
-        let natives: Vec<Vec<Architecture>> = jobs.iter().map(|job| job.targets.native.clone()).collect();
+        let natives: Vec<Vec<Gpu>> = jobs.iter().map(|job| job.targets.native.clone()).collect();
         // One job for each target, so that PTX can be asked for as machine code is.
         jobs = jobs
             .into_iter()
@@ -131,7 +132,7 @@ impl Builder {
                     Error::new(format_args!(
                         "the image of {} for {}: {reason}",
                         job.what,
-                        arch.sm()
+                        arch.to_string()
                     ))
                 })?,
                 None => Vec::new(),
@@ -142,7 +143,7 @@ impl Builder {
             };
             all.push(KernelCode {
                 kernel: variant.file.replace('-', "::"),
-                target: arch.sm(),
+                target: arch.to_string(),
                 cuda: job.text.clone(),
                 lines: job.lines.iter().map(|span| place(*span)).collect(),
                 code,

@@ -24,9 +24,10 @@ use crate::manifest::{Manifest, NATIVE, Toolchain};
 use crate::nvcc::{self};
 use crate::paths::{self, FileNames};
 use crate::source;
-use crate::target::{Architecture, Targets};
+use crate::target::{self, Targets};
 use crate::toolchain::{self, Discovered, Nvcc};
 use crate::watch;
+use tirx_core::ir::Gpu;
 
 pub use bundle::{BundleAction, BundleReport, BundledKernel};
 pub use code::{CodeForm, KernelCode, disassembler};
@@ -272,10 +273,7 @@ impl Builder {
         // A documentation server has no GPU, and signatures do not depend on which one it is.
         let documented = environment.get("DOCS_RS").is_some();
         manifest.resolve_native(|| match documented {
-            true => "sm_90a"
-                .parse()
-                .map(|arch| vec![arch])
-                .map_err(|e: crate::target::UnknownArchitecture| e.message),
+            true => Ok(vec![Gpu::SM_90A]),
             false => toolchain::architectures(environment),
         })?;
         manifest.kernels.retain(|kernel| {
@@ -413,7 +411,7 @@ impl Builder {
     }
 
     fn override_targets(&self, manifest: &mut Manifest) -> Result<()> {
-        let unknown = |error: crate::target::UnknownArchitecture| {
+        let unknown = |error: tirx_core::ir::UnknownGpu| {
             let message = Error::new(format_args!("Builder::targets: {}", error.message));
             match error.suggestion {
                 Some(near) => message.help(format_args!("did you mean `{near}`?")),
@@ -423,7 +421,7 @@ impl Builder {
         let ptx = self
             .ptx
             .as_deref()
-            .map(Architecture::from_ptx)
+            .map(target::parse_ptx)
             .transpose()
             .map_err(unknown)?;
         if let Some(targets) = &self.targets {
@@ -432,9 +430,9 @@ impl Builder {
             }
             let named = targets.iter().filter(|target| *target != NATIVE);
             let native = named
-                .map(|t| t.parse())
+                .map(|t| target::parse(t))
                 .collect::<std::result::Result<Vec<_>, _>>();
-            let native: Vec<Architecture> = native.map_err(unknown)?;
+            let native: Vec<Gpu> = native.map_err(unknown)?;
             let machine = targets.iter().any(|target| target == NATIVE);
             for kernel in &mut manifest.kernels {
                 kernel.targets = Targets {

@@ -22,8 +22,9 @@ use tirx_core::script::ConstValue;
 
 use crate::compile::Compiled;
 use crate::hash::{digest, hex};
-use crate::target::{Architecture, Targets};
+use crate::target::Targets;
 use choice::Choice;
+use tirx_core::ir::Gpu;
 
 /// A kernel with its variants.
 #[derive(Debug)]
@@ -88,7 +89,7 @@ impl Variant {
     /// The targets that the fat binary has machine code for.
     fn native(&self) -> Vec<String> {
         match self.fatbin {
-            Some(_) => self.targets.native.iter().map(Architecture::sm).collect(),
+            Some(_) => self.targets.native.iter().map(Gpu::to_string).collect(),
             None => Vec::new(),
         }
     }
@@ -377,7 +378,7 @@ fn layers(text: &mut String, path: &str, variant: &Variant) {
             .targets
             .ptx
             .as_ref()
-            .map(Architecture::compute)
+            .map(|gpu| gpu.compute())
             .filter(|_| variant.fatbin.is_some()),
         variant.hash,
         variant.signature(),

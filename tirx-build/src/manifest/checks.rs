@@ -8,8 +8,9 @@ use toml::Spanned;
 use super::NATIVE;
 use super::read::Reader;
 use crate::generate::names;
-use crate::target::{Architecture, NO_PTX, UnknownArchitecture};
+use crate::target::{self, NO_PTX};
 use crate::toolchain::Pin;
+use tirx_core::ir::{Gpu, UnknownGpu};
 
 impl Reader {
     /// Flags that would change the output that a build reads from nvcc are not allowed.
@@ -95,9 +96,9 @@ impl Reader {
     fn architecture(
         &mut self,
         text: &Spanned<String>,
-        parse: impl Fn(&str) -> Result<Architecture, UnknownArchitecture>,
+        parse: impl Fn(&str) -> Result<Gpu, UnknownGpu>,
         form: &str,
-    ) -> Option<Architecture> {
+    ) -> Option<Gpu> {
         match parse(text.get_ref()) {
             Ok(architecture) => Some(architecture),
             Err(unknown) => {
@@ -113,15 +114,15 @@ impl Reader {
     }
 
     /// The architectures among targets, and the position of `native`.
-    pub(super) fn native(&mut self, targets: &[Spanned<String>]) -> (Vec<Architecture>, Option<Span>) {
-        let mut native: Vec<Architecture> = Vec::new();
+    pub(super) fn native(&mut self, targets: &[Spanned<String>]) -> (Vec<Gpu>, Option<Span>) {
+        let mut native: Vec<Gpu> = Vec::new();
         let mut machine = None;
         for target in targets {
             if target.get_ref() == NATIVE {
                 machine = Some(self.span(target));
                 continue;
             }
-            let Some(arch) = self.architecture(target, str::parse, "sm_90a") else {
+            let Some(arch) = self.architecture(target, target::parse, "sm_90a") else {
                 continue;
             };
             if native.contains(&arch) {
@@ -139,10 +140,10 @@ impl Reader {
     }
 
     /// The architecture of PTX; `none` says that there is none.
-    pub(super) fn ptx(&mut self, ptx: &Spanned<String>) -> Option<Architecture> {
+    pub(super) fn ptx(&mut self, ptx: &Spanned<String>) -> Option<Gpu> {
         match ptx.get_ref() == NO_PTX {
             true => None,
-            false => self.architecture(ptx, Architecture::from_compute, "compute_90"),
+            false => self.architecture(ptx, target::parse_compute, "compute_90"),
         }
     }
 

@@ -7,7 +7,7 @@ use tirx_core::source::{FileId, SourceMap, Span};
 use super::read::Reader;
 use super::{Kernel, Manifest};
 use crate::error::Error;
-use crate::target::Architecture;
+use tirx_core::ir::Gpu;
 
 impl Manifest {
     /// Adds a kernel that a build script declares.
@@ -44,7 +44,7 @@ impl Manifest {
     /// Targets name it, and it cannot be resolved: the reason is given.
     pub(crate) fn resolve_native(
         &mut self,
-        gpus: impl FnOnce() -> Result<Vec<Architecture>, String>,
+        gpus: impl FnOnce() -> Result<Vec<Gpu>, String>,
     ) -> Result<(), Error> {
         let Some(span) = self.kernels.iter().find_map(|kernel| kernel.native_span) else {
             return Ok(());

@@ -49,7 +49,7 @@ fn reads_every_field() {
     assert_eq!(add.specialize[1]["mode"], ConstValue::Str("fast".into()));
     assert!(!add.require);
     let inline = &manifest.kernels[1];
-    assert_eq!(inline.targets.primary(), "sm_80");
+    assert_eq!(inline.targets.primary().to_string(), "sm_80");
     assert!(inline.require && matches!(inline.text, Text::Inline(_)));
     assert!(inline.targets.ptx.is_some() && manifest.kernels[2].targets.ptx.is_none());
 }

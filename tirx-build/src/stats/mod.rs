@@ -154,7 +154,7 @@ fn of_image(
             let threads = launch.threads.or(found.most_threads.filter(|_| said.is_none()));
             let occupancy = threads.zip(launch.dynamic).and_then(|(threads, dynamic)| {
                 let shared = found.shared.saturating_add(dynamic);
-                Occupancy::of(target, threads, u64::from(found.registers), shared)
+                Occupancy::on(target.parse().ok()?, threads, u64::from(found.registers), shared)
             });
             all.push(KernelStats {
                 kernel: kernel.to_string(),

@@ -3,33 +3,7 @@
 //! The limits are those of the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; registers are
 //! allocated for a warp, 256 at a time, from one of four parts of the register file.
 
-use tirx_core::ir::abi::Target;
-
-/// What a multiprocessor has beside shared memory ([`Target::shared_memory`]).
-#[derive(Clone, Copy, Debug)]
-struct Multiprocessor {
-    warps: u64,
-    blocks: u64,
-}
-
-const fn multiprocessor(warps: u64, blocks: u64) -> Multiprocessor {
-    Multiprocessor { warps, blocks }
-}
-
-/// By the number of the architecture.
-const MULTIPROCESSORS: &[(u32, Multiprocessor)] = &[
-    (75, multiprocessor(32, 16)),
-    (80, multiprocessor(64, 32)),
-    (86, multiprocessor(48, 16)),
-    (87, multiprocessor(48, 16)),
-    (89, multiprocessor(48, 24)),
-    (90, multiprocessor(64, 32)),
-    (100, multiprocessor(64, 32)),
-    (103, multiprocessor(64, 32)),
-    (110, multiprocessor(48, 24)),
-    (120, multiprocessor(48, 24)),
-    (121, multiprocessor(48, 24)),
-];
+use tirx_core::ir::Gpu;
 
 /// Registers of each of the four parts of a multiprocessor's register file.
 const REGISTERS_OF_PART: u64 = 16_384;
@@ -82,40 +56,37 @@ impl Occupancy {
         self.warps * 100 / self.most_warps.max(1)
     }
 
-    /// The occupancy of a kernel on an architecture (`sm_90a`), by the threads of its blocks, the registers of a thread and the
-    /// bytes of shared memory of a block. `None` for an architecture whose limits are not known, and for a block without
-    /// threads.
-    pub fn of(arch: &str, threads: u64, registers: u64, shared: u64) -> Option<Occupancy> {
-        let target = Target::cuda(arch);
-        let capability = target.compute_capability();
-        let (_, sm) = MULTIPROCESSORS.iter().find(|(known, _)| *known == capability)?;
-        let memory = target.shared_memory();
+    /// The occupancy of a kernel on a GPU, by the threads of its blocks, the registers of a thread and the bytes of shared
+    /// memory of a block. `None` for a block without threads.
+    pub fn on(gpu: Gpu, threads: u64, registers: u64, shared: u64) -> Option<Occupancy> {
+        let limits = gpu.limits();
+        let (most_warps, most_blocks) = (u64::from(limits.warps), u64::from(limits.blocks));
         let warps = threads.div_ceil(32);
         if warps == 0 {
             return None;
         }
         let registers = (registers.max(1) * 32).next_multiple_of(REGISTER_UNIT);
         let shared = shared
-            .saturating_add(u64::from(memory.reserved))
+            .saturating_add(u64::from(limits.reserved_shared_memory))
             .div_ceil(SHARED_UNIT)
             * SHARED_UNIT;
         // Of equal limits the first is named.
-        let limits = [
+        let each = [
             (Limiter::Registers, REGISTERS_OF_PART / registers * PARTS / warps),
             (
                 Limiter::SharedMemory,
-                u64::from(memory.multiprocessor())
+                u64::from(limits.multiprocessor_shared_memory())
                     .checked_div(shared)
                     .unwrap_or(u64::MAX),
             ),
-            (Limiter::Threads, sm.warps / warps),
-            (Limiter::Blocks, sm.blocks),
+            (Limiter::Threads, most_warps / warps),
+            (Limiter::Blocks, most_blocks),
         ];
-        let (limiter, blocks) = limits.into_iter().min_by_key(|(_, blocks)| *blocks)?;
+        let (limiter, blocks) = each.into_iter().min_by_key(|(_, blocks)| *blocks)?;
         Some(Occupancy {
             blocks,
             warps: blocks * warps,
-            most_warps: sm.warps,
+            most_warps,
             limiter,
         })
     }
@@ -141,14 +112,13 @@ mod tests {
             ("sm_75", 1024, 64, 0, 1, Registers, 100),
             ("sm_90a", 1024, 255, 0, 0, Registers, 0),
         ] {
-            let found = Occupancy::of(arch, threads, registers, shared).unwrap();
+            let found = Occupancy::on(arch.parse().unwrap(), threads, registers, shared).unwrap();
             assert_eq!(
                 (found.blocks, found.limiter, found.percent()),
                 (blocks, limiter, percent),
                 "{arch} {threads} {registers} {shared}"
             );
         }
-        assert_eq!(Occupancy::of("compute_90", 32, 32, 0), None);
-        assert_eq!(Occupancy::of("sm_90", 0, 32, 0), None);
+        assert_eq!(Occupancy::on(Gpu::SM_90A, 0, 32, 0), None);
     }
 }

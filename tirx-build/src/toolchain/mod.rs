@@ -13,7 +13,7 @@ pub use discover::{Candidate, Discovered, Search, discover, survey};
 pub use install::{cache_dir, install, installed, python, remove, stamp_dir};
 pub(crate) use install::{offline, watched_stamp_dir};
 pub(crate) use native::architectures;
-pub use native::{Gpu, gpus};
+pub use native::{InstalledGpu, gpus};
 
 pub use crate::version::Version;
 

@@ -4,11 +4,12 @@ use std::process::Command;
 
 use super::discover::on_path;
 use crate::environment::Environment;
-use crate::target::Architecture;
+use crate::target;
+use tirx_core::ir::Gpu;
 
 /// A GPU of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gpu {
+pub struct InstalledGpu {
     /// Its name as the driver reports it.
     pub name: String,
     /// Its compute capability: `9.0`.
@@ -19,7 +20,7 @@ pub struct Gpu {
 ///
 /// # Errors
 /// Why there are none, as a reason.
-pub fn gpus(environment: &Environment) -> Result<Vec<Gpu>, String> {
+pub fn gpus(environment: &Environment) -> Result<Vec<InstalledGpu>, String> {
     let program = on_path(environment, "nvidia-smi")
         .ok_or("there is no `nvidia-smi` on PATH, which the driver brings")?;
     let output = Command::new(program)
@@ -37,11 +38,11 @@ pub fn gpus(environment: &Environment) -> Result<Vec<Gpu>, String> {
             None => format!("`nvidia-smi` failed: {}", output.status),
         });
     }
-    let gpus: Vec<Gpu> = text
+    let gpus: Vec<InstalledGpu> = text
         .lines()
         .filter_map(|line| {
             let (capability, name) = line.split_once(',')?;
-            Some(Gpu {
+            Some(InstalledGpu {
                 name: name.trim().to_string(),
                 capability: capability.trim().to_string(),
             })
@@ -57,13 +58,13 @@ pub fn gpus(environment: &Environment) -> Result<Vec<Gpu>, String> {
 ///
 /// # Errors
 /// As [`gpus`]; a GPU is of no known architecture.
-pub(crate) fn architectures(environment: &Environment) -> Result<Vec<Architecture>, String> {
-    let mut all: Vec<Architecture> = Vec::new();
+pub(crate) fn architectures(environment: &Environment) -> Result<Vec<Gpu>, String> {
+    let mut all: Vec<Gpu> = Vec::new();
     for gpu in gpus(environment)? {
         let number = gpu.capability.replace('.', "");
         let arch = [format!("sm_{number}a"), format!("sm_{number}")]
             .iter()
-            .find_map(|name| name.parse::<Architecture>().ok());
+            .find_map(|name| target::parse(name).ok());
         let arch = arch.ok_or_else(|| {
             format!(
                 "{} has the compute capability {}, which is unknown",
@@ -98,10 +99,7 @@ mod tests {
 
     fn names(body: &str) -> Result<Vec<String>, String> {
         let (_dir, environment) = machine(Some(body));
-        Ok(architectures(&environment)?
-            .iter()
-            .map(Architecture::sm)
-            .collect())
+        Ok(architectures(&environment)?.iter().map(Gpu::to_string).collect())
     }
 
     #[test]

@@ -45,6 +45,7 @@ mod equal;
 mod expr;
 pub mod fold;
 mod func;
+mod gpu;
 pub mod image;
 pub mod intrin;
 pub mod layout;
@@ -62,6 +63,7 @@ pub use deep::{Levels, MAX_LEVELS, on_one_stack, with_stack, with_stack_for};
 pub use equal::{Comparison, Mismatch, Structural, structural_equal, structural_hash};
 pub use expr::{BinOp, Expr, ExprKind, ExprNode};
 pub use func::{AttrValue, Attrs, IRModule, PrimFunc};
+pub use gpu::{Gpu, Limits, UnknownGpu, Variant};
 pub use mutate::{Mutator, substitute, substitute_stmt};
 pub use printer::{print, print_expr, print_func, print_layout, print_stmt};
 pub use stmt::{

@@ -8,7 +8,7 @@ use tirx_core::ir::{Buffer, IRModule, Stmt, StmtKind, Var, Visitor};
 use tirx_core::script::{ConstValue, Entry, Imports, print_stmt};
 use tirx_core::transform::lower_tirx::Outcome;
 
-use crate::kernel::{Loaded, judge_with};
+use crate::kernel::{Loaded, gpu_named, judge_with};
 
 /// A name of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,7 +134,11 @@ fn analyze_entry(
         return;
     }
     let named = wanted.map(|wanted| wanted.target.as_str()).or(target);
-    let built = match loaded.build_all(&entry.name, &values) {
+    let built = named
+        .map(gpu_named)
+        .transpose()
+        .and_then(|gpu| Ok((gpu, loaded.build_all(&entry.name, &values)?)));
+    let (named, built) = match built {
         Ok(built) => built,
         Err(messages) => {
             messages.into_iter().for_each(|message| analysis.add(message));

@@ -54,8 +54,8 @@ mod views;
 mod warp;
 
 use rustc_hash::FxHashMap;
-use tirx_ir::abi::{SharedMemory, Target, keys};
-use tirx_ir::{Buffer, IRModule, PrimFunc, Var};
+use tirx_ir::abi::{Target, keys};
+use tirx_ir::{Buffer, IRModule, Limits, PrimFunc, Var};
 use tirx_source::Diagnostics;
 use tirx_source::diagnostic::{Diagnostic, Result, error};
 use tirx_source::source::{SourceMap, Span};
@@ -161,10 +161,10 @@ pub(crate) fn compile(
             name: function.to_string(),
             min_blocks: limit(keys::MIN_BLOCKS_PER_SM).unwrap_or(0),
             max_registers: limit(keys::MAX_REGISTERS),
-            most_shared: (target.as_ref())
-                .map_or(SharedMemory::USUAL, Target::shared_memory)
-                .block,
-            arch: target.map_or(String::new(), |target| target.arch.to_string()),
+            most_shared: target
+                .map_or(Limits::USUAL, |target| target.gpu.limits())
+                .block_shared_memory,
+            arch: target.map_or(String::new(), |target| target.gpu.to_string()),
             ..Code::default()
         },
         options,

@@ -17,7 +17,7 @@ pub(crate) fn compiled(text: &str) -> Program {
         Err(d) => panic!("{}", d.render(&sources)),
     };
     let sources = module.sources.clone();
-    let module = match lower(module, &mut Lowering::new(Target::cuda("sm_90a"))) {
+    let module = match lower(module, &mut Lowering::new(Target::SM_90A)) {
         Ok(module) => module,
         Err(d) => panic!("{}", d.render(&sources)),
     };

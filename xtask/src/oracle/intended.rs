@@ -49,7 +49,7 @@ pub(super) fn goes_on(counts: &Counts) -> bool {
 
 /// The reference's module after our StmtSimplify, if that changes it.
 fn simplified(module: &IRModule) -> Option<IRModule> {
-    let context = PassContext::new(Target::cuda("sm_90a"), &Options::default());
+    let context = PassContext::new(Target::SM_90A, &Options::default());
     let simple = stmt_simplify::run(module.clone(), &context).ok()?;
     structural_equal(&simple, module).is_err().then_some(simple)
 }
@@ -119,7 +119,7 @@ pub(super) fn same_indices(pass: &str, ours: &IRModule, theirs: &IRModule) -> bo
         "VectorizeLoop",
         "UnrollLoop",
     ];
-    let context = PassContext::new(Target::cuda("sm_90a"), &Options::default());
+    let context = PassContext::new(Target::SM_90A, &Options::default());
     let simplified = |module: &IRModule| stmt_simplify::run(module.clone(), &context).ok();
     between.contains(&pass)
         && match (simplified(ours), simplified(theirs)) {

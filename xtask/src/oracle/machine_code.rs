@@ -29,7 +29,10 @@ pub(super) fn compare(
         }
         let text = kernel.build(root).and_then(|module| {
             let sources = module.sources.clone();
-            let lowered = lower(module, &mut Lowering::new(Target::cuda(arch)));
+            let lowered = lower(
+                module,
+                &mut Lowering::new(Target::named(arch).expect("a known GPU")),
+            );
             let source = lowered.and_then(|module| cuda::emit(&module));
             Ok(source.map_err(|e| e.render(&sources))?.text)
         });
@@ -197,7 +200,7 @@ fn longer_by(row: &str) -> Option<i64> {
 /// instruction.
 fn wanted(root: &Path, kernel: &Kernel, arch: &str, row: &str) -> Option<&'static str> {
     let text = |skip: &[&str]| {
-        let mut lowering = Lowering::new(Target::cuda(arch));
+        let mut lowering = Lowering::new(Target::named(arch).expect("a known GPU"));
         lowering.options.skip = skip.iter().map(|pass| pass.to_string()).collect();
         let lowered = lower(kernel.build(root).ok()?, &mut lowering).ok()?;
         Some(cuda::emit(&lowered).ok()?.text)

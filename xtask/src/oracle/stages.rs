@@ -84,7 +84,7 @@ pub(super) fn compare(module: &IRModule, folder: &Path, arch: &str) -> Result<Ve
     let mut observe = |step: &Step<'_>| {
         ours.insert(step.pass, step.module.clone());
     };
-    let mut lowering = Lowering::new(Target::cuda(arch));
+    let mut lowering = Lowering::new(Target::named(arch).expect("a known GPU"));
     lowering.options.finalize_host = true;
     lowering.observer = Some(&mut observe);
     let lowered = lower(module.clone(), &mut lowering);
@@ -101,7 +101,7 @@ pub(super) fn compare(module: &IRModule, folder: &Path, arch: &str) -> Result<Ve
         finalize_host: true,
         ..Options::default()
     };
-    let context = PassContext::new(Target::cuda(arch), &options);
+    let context = PassContext::new(Target::named(arch).expect("a known GPU"), &options);
     let mut compared = Vec::new();
     // The reference's module before the pass: the whole module, or the functions of one kind.
     let mut before: Option<IRModule> = None;

@@ -172,7 +172,7 @@ fn ours(text: &str, arch: &str) -> std::result::Result<Ours, String> {
     let module = file
         .build(Some("k"), &BTreeMap::new())
         .map_err(|e| shown(&e, &sources))?;
-    let context = PassContext::new(Target::cuda(arch), &Options::default());
+    let context = PassContext::new(Target::named(arch).expect("a known GPU"), &Options::default());
     let decisions = explain(&module, &context);
     let decision: &Decision = decisions.last().ok_or("no tile primitive")?;
     let chosen = decision.rows.iter().find(|(_, o)| *o == Outcome::Chosen);

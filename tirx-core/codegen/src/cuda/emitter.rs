@@ -96,7 +96,7 @@ impl<'u, 'm> Emitter<'u, 'm> {
             discards_value: false,
             returns_value: !is_kernel && !func.ret_dtype().is_void(),
             byte_arithmetic: false,
-            capability: target.map_or(0, |target| target.compute_capability()),
+            capability: target.map_or(0, |target| target.gpu.number()),
         }
     }
 

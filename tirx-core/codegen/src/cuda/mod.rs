@@ -133,7 +133,7 @@ fn source_of(module: &IRModule) -> Result<CudaSource, Diagnostics> {
     let each = subroutines.map(|f| (f, false)).chain(launched.map(|f| (f, true)));
     for ((name, func), is_kernel) in each {
         if let Some(target) = func.attr("target").and_then(Target::from_attr) {
-            errors.extend(requirements::of_function(func, &target.arch));
+            errors.extend(requirements::of_function(func, target.gpu));
         }
         errors.extend(spaces::of_function(func, is_kernel));
         since.extend(requirements::releases(func));

@@ -4,9 +4,9 @@
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::mnemonic::{InstructionCall, spelling};
 use crate::intrin::row::Release;
-use crate::intrin::{Arch, Op, Operands, Row};
+use crate::intrin::{GpuSet, Op, Operands, Row};
 use crate::ir::abi::{is_device, is_subroutine};
-use crate::ir::{Expr, ExprKind, IRModule, PrimFunc, Stmt, Visitor};
+use crate::ir::{Expr, ExprKind, Gpu, IRModule, PrimFunc, Stmt, Visitor};
 use crate::source::Span;
 
 /// The operations of a module that a target (`sm_90a`) does not have: those of its device functions, or of all
@@ -14,7 +14,7 @@ use crate::source::Span;
 ///
 /// # Errors
 /// One message for each call, at its line.
-pub fn unsupported(module: &IRModule, target: &str) -> Result<(), Diagnostics> {
+pub fn unsupported(module: &IRModule, target: Gpu) -> Result<(), Diagnostics> {
     let device = |func: &PrimFunc| is_device(func) || is_subroutine(func);
     let lowered = module.functions.iter().any(|(_, func)| device(func));
     let functions = module
@@ -38,14 +38,14 @@ fn in_v27(op: Op) -> String {
 }
 
 /// The same for one function.
-pub(super) fn of_function(func: &PrimFunc, target: &str) -> Vec<Diagnostic> {
-    struct Calls<'a> {
-        target: &'a str,
+pub(super) fn of_function(func: &PrimFunc, target: Gpu) -> Vec<Diagnostic> {
+    struct Calls {
+        target: Gpu,
         errors: Vec<Diagnostic>,
         /// The first `cta_group` of a tcgen05 operation: its value, the operation and where.
         group: Option<(i128, &'static str, Span)>,
     }
-    impl Visitor for Calls<'_> {
+    impl Visitor for Calls {
         fn visit_stmt(&mut self, stmt: &Stmt) {
             if stmt.has_call() {
                 self.walk_stmt(stmt);
@@ -106,7 +106,7 @@ pub(super) fn of_function(func: &PrimFunc, target: &str) -> Vec<Diagnostic> {
 }
 
 /// The error where a target does not have an instruction that is given by its mnemonic.
-fn lacks_instruction(span: Span, args: &[Expr], target: &str) -> Option<Diagnostic> {
+fn lacks_instruction(span: Span, args: &[Expr], target: Gpu) -> Option<Diagnostic> {
     let call = InstructionCall::read(args).ok()?;
     let gpus = &call.tokens.instruction.gpus;
     if gpus.is_empty() || gpus.iter().any(|arch| arch.holds(target)) {
@@ -235,7 +235,7 @@ fn tcgen05_group(row: &'static Row, args: &[Expr]) -> Option<i128> {
 }
 
 /// The first feature of a call that a target does not have.
-fn missing(row: &'static Row, args: &[Expr], target: &str) -> Option<(String, Arch)> {
+fn missing(row: &'static Row, args: &[Expr], target: Gpu) -> Option<(String, GpuSet)> {
     if !row.arch.holds(target) {
         return Some((String::new(), row.arch));
     }

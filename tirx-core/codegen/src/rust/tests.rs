@@ -25,7 +25,7 @@ fn buffer(name: &str, shape: Vec<Expr>, dtype: DType) -> Buffer {
 
 fn lowered(name: &str, func: PrimFunc) -> (PrimFunc, IRModule) {
     let func = func.with_attr("global_symbol", AttrValue::Str(name.into()));
-    let context = PassContext::new(Target::cuda("sm_90a"), &Options::default());
+    let context = PassContext::new(Target::SM_90A, &Options::default());
     let module = IRModule::single("main", func.clone(), SourceMap::new());
     let module = split_host_device::run(module, &context).unwrap();
     (func, make_packed_api::run(module, &context).unwrap())

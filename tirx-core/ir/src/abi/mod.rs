@@ -18,7 +18,7 @@ pub use check::{Check, WHEN_CALLING, What};
 pub use conditions::{compared, descriptor_value, element_position, find, reads_argument};
 pub use fields::{DEVICE_CUDA, Field, arg_type, dlpack_code};
 pub use signature::{Function, FunctionParam, Param, ParamKind, Signature};
-pub use target::{SharedMemory, Target};
+pub use target::Target;
 pub use uses::{Uses, param_uses};
 
 use crate::at;

@@ -4,7 +4,7 @@
 //! The forms are those of `cvt` in the PTX ISA; the order of a call's arguments is TVM's.
 
 use super::row::Release;
-use super::{Arch, Op, Operands};
+use super::{GpuSet, Op, Operands};
 use crate::ir::{DType, Expr};
 
 pub use tirx_dtype::{Element, FORMAT_NAMES, FORMATS, Format};
@@ -38,7 +38,7 @@ struct Line {
     rounding: &'static [&'static str],
     modifiers: &'static [&'static str],
     /// The GPUs that have it.
-    arch: Arch,
+    arch: GpuSet,
     /// The first release of CUDA whose ptxas knows it.
     release: Release,
 }
@@ -49,7 +49,7 @@ const fn line(
     values: usize,
     rounding: &'static [&'static str],
     modifiers: &'static [&'static str],
-    arch: Arch,
+    arch: GpuSet,
 ) -> Line {
     Line {
         to,
@@ -71,14 +71,14 @@ impl Line {
     }
 }
 
-const SM_80: Arch = Arch::least(80);
-const SM_89: Arch = Arch::least(89);
-const SM_90: Arch = Arch::least(90);
+const SM_80: GpuSet = GpuSet::least(80);
+const SM_89: GpuSet = GpuSet::least(89);
+const SM_90: GpuSet = GpuSet::least(90);
 /// What has formats narrower than 8 bits.
-pub(super) const NARROW: Arch = Arch::families(&[100, 110, 120]);
-const FIXED_POINT: Arch = Arch::exact(&[100, 110, 120]);
+pub(super) const NARROW: GpuSet = GpuSet::families(&[100, 110, 120]);
+const FIXED_POINT: GpuSet = GpuSet::exact(&[100, 110, 120]);
 /// What rounds by random bits.
-const STOCHASTIC: Arch = Arch::exact(&[100]);
+const STOCHASTIC: GpuSet = GpuSet::exact(&[100]);
 
 /// The first line whose types and rounding fit holds. GPUs and releases are what ptxas 13.0, 13.1 and 13.2 take.
 #[rustfmt::skip]
@@ -104,7 +104,7 @@ static LINES: &[Line] = &[
     line(&["s2f6x2"], &["f32"], 2, &["rn"], &["!satfinite", "relu", "scaled"], FIXED_POINT).since(13, 1),
     line(&["s2f6x2"], &["bf16x2"], 1, &["rn"], &["!satfinite", "relu", "scaled"], FIXED_POINT).since(13, 1),
     line(&["bf16x2"], &["s2f6x2"], 1, &["rn"], &["satfinite", "relu", "scaled"], FIXED_POINT).since(13, 1),
-    line(BASIC, BASIC, 1, &["", "rni", "rzi", "rmi", "rpi", "rn", "rz", "rm", "rp"], &["ftz", "sat"], Arch::ANY),
+    line(BASIC, BASIC, 1, &["", "rni", "rzi", "rmi", "rpi", "rn", "rz", "rm", "rp"], &["ftz", "sat"], GpuSet::ANY),
 ];
 
 /// A parsed call of `cvt`.
@@ -133,7 +133,7 @@ pub struct Conversion<'a> {
     /// Values that are too large become the largest finite value.
     pub satfinite: bool,
     /// The GPUs that have it.
-    pub arch: Arch,
+    pub arch: GpuSet,
     /// The first release of CUDA that knows it.
     pub release: Release,
 }
@@ -208,7 +208,7 @@ impl<'a> Conversion<'a> {
             basic(to, from, rounding)?;
             arch = basic_modifiers(to, from, given("ftz"), given("sat"))?;
         } else if to.name == "tf32" && given("satfinite") && rounding != "rna" {
-            arch = Arch::least(100);
+            arch = GpuSet::least(100);
         }
         let (random, scaled) = (rounding == "rs", !scale.is_empty());
         let (rbits, factor, values) = (call.get("rbits"), call.get("scale_factor"), call.list("values"));
@@ -334,7 +334,7 @@ fn basic(to: &Format, from: &Format, rounding: &str) -> Result<(), String> {
 }
 
 /// Which modifiers conversions between integers and floats have, and the GPUs that have them.
-fn basic_modifiers(to: &Format, from: &Format, ftz: bool, sat: bool) -> Result<Arch, String> {
+fn basic_modifiers(to: &Format, from: &Format, ftz: bool, sat: bool) -> Result<GpuSet, String> {
     let name = format!("cvt.{}.{}", to.name, from.name);
     let either = |word: &str| to.name == word || from.name == word;
     if ftz && !either("f32") {
@@ -356,7 +356,7 @@ fn basic_modifiers(to: &Format, from: &Format, ftz: bool, sat: bool) -> Result<A
         }
     }
     if !either("bf16") {
-        return Ok(Arch::ANY);
+        return Ok(GpuSet::ANY);
     }
     if sat {
         return Err(format!("{name} has no .sat"));

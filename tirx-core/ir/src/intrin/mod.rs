@@ -5,9 +5,9 @@
 //! the CUDA it becomes. Parser, printer, verifier, passes, CUDA code generation, simulator and documentation read the
 //! rows; adding an intrinsic is adding a row (and saying what the simulator does with it).
 
-pub mod arch;
 pub mod build;
 pub mod convert;
+pub mod gpu_set;
 pub mod memory;
 pub mod mnemonic;
 pub mod operands;
@@ -16,8 +16,8 @@ pub mod printf;
 pub mod row;
 pub mod rows;
 
-pub use arch::{Arch, ArchName};
 pub use build::CallBuilder;
+pub use gpu_set::GpuSet;
 pub use operands::Operands;
 pub use place::place;
 pub use row::{Row, Traits};

@@ -7,7 +7,7 @@
 
 mod build;
 
-use super::arch::Arch;
+use super::gpu_set::GpuSet;
 use super::operands::Operands;
 use super::{Effect, ResultRule};
 use crate::ir::DType;
@@ -22,7 +22,7 @@ pub type Complete = fn(&mut Given) -> Result<(), String>;
 /// instead.
 pub type Check = fn(&Operands) -> Result<(), String>;
 /// The GPUs that a particular call needs, and the part of the call that needs them.
-pub type NeedsBy = fn(&Operands) -> Option<(&'static str, Arch)>;
+pub type NeedsBy = fn(&Operands) -> Option<(&'static str, GpuSet)>;
 /// The alignment in bytes that the named pointer argument of a call needs; 1 for any address.
 pub type AlignmentBy = fn(&Operands, &str) -> u32;
 /// The release of CUDA that a particular call needs, and the part of the call that needs it.
@@ -66,9 +66,9 @@ pub struct Row {
     /// The alignment that its pointers into memory need.
     pub alignment: Option<AlignmentBy>,
     /// The GPUs that have it.
-    pub arch: Arch,
+    pub arch: GpuSet,
     /// Modifier values that fewer GPUs have: argument, value, GPUs.
-    pub needs: &'static [(&'static str, &'static str, Arch)],
+    pub needs: &'static [(&'static str, &'static str, GpuSet)],
     /// The same for combinations of arguments.
     pub needs_by: Option<NeedsBy>,
     /// Modifier values that only later releases of CUDA know: argument, value, first release (`(13, 2)`).

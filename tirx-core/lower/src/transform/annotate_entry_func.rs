@@ -49,7 +49,7 @@ mod tests {
             body: Stmt::nop(),
             span: Span::NONE,
         };
-        let context = PassContext::new(Target::cuda("sm_90a"), &Options::default());
+        let context = PassContext::new(Target::SM_90A, &Options::default());
         let single = run(IRModule::single("main", func(), SourceMap::new()), &context).unwrap();
         assert!(single.functions[0].1.attr(IS_ENTRY_FUNC).is_some());
 

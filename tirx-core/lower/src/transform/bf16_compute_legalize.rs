@@ -16,7 +16,7 @@ pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnost
     Ok(module.map(|func| {
         let target = func.attr("target").and_then(Target::from_attr);
         let target = target.unwrap_or_else(|| context.target.clone());
-        if target.compute_capability() >= FIRST_WITH_BFLOAT16 {
+        if target.gpu.number() >= FIRST_WITH_BFLOAT16 {
             func
         } else {
             legalize(func, DType::is_bfloat16)

@@ -245,11 +245,11 @@ mod tests {
 
     #[test]
     fn an_unknown_pass_lists_the_known_ones() {
-        let mut lowering = Lowering::new(Target::cuda("sm_90a")).stop_after("Frobnicate");
+        let mut lowering = Lowering::new(Target::SM_90A).stop_after("Frobnicate");
         let error = lower(IRModule::default(), &mut lowering).unwrap_err();
         assert_eq!(error.0[0].message, "there is no pass named \"Frobnicate\"");
         assert!(error.0[0].help.as_ref().is_some_and(|h| h.contains("BindTarget")));
-        let mut lowering = Lowering::new(Target::cuda("sm_90a"));
+        let mut lowering = Lowering::new(Target::SM_90A);
         lowering.options.skip = vec!["Frobnicate".into()];
         let error = lower(IRModule::default(), &mut lowering).unwrap_err();
         assert_eq!(error.0[0].message, "there is no pass named \"Frobnicate\"");
@@ -259,7 +259,7 @@ mod tests {
     fn a_skipped_pass_does_not_run() {
         let mut seen = Vec::new();
         let mut observe = |step: &Step<'_>| seen.push(step.pass);
-        let mut lowering = Lowering::new(Target::cuda("sm_90a"));
+        let mut lowering = Lowering::new(Target::SM_90A);
         lowering.options.skip = vec!["CommonSubexprElim".into()];
         lowering.observer = Some(&mut observe);
         lower(IRModule::default(), &mut lowering).unwrap();

@@ -91,7 +91,7 @@ impl Parts {
 }
 
 fn context() -> PassContext {
-    PassContext::new(Target::cuda("sm_90a"), &Options::default())
+    PassContext::new(Target::SM_90A, &Options::default())
 }
 
 fn int(v: i32) -> Expr {

@@ -4,8 +4,8 @@
 //! Where the GPUs of a compilation give different answers, the context says so, and each gets code of its own.
 
 use super::PassContext;
-use crate::intrin::{ArchName, Op};
-use crate::ir::{BinOp, DType, Expr, ExprKind, Mutator, PrimFunc, Stmt, StmtKind, Visitor, fold};
+use crate::intrin::Op;
+use crate::ir::{BinOp, DType, Expr, ExprKind, Gpu, Mutator, PrimFunc, Stmt, StmtKind, Visitor, fold};
 
 /// A function with its choices made.
 pub(super) fn resolved(func: &PrimFunc, context: &PassContext) -> Option<Stmt> {
@@ -15,9 +15,8 @@ pub(super) fn resolved(func: &PrimFunc, context: &PassContext) -> Option<Stmt> {
         return None;
     }
     let targets = context.targets(func);
-    let arches = targets.iter().map(|target| &*target.arch).collect();
     let mut choose = Choose {
-        arches,
+        gpus: targets.iter().map(|target| target.gpu).collect(),
         differ: false,
     };
     let body = choose.stmt(&func.body);
@@ -47,26 +46,25 @@ impl Visitor for Asks {
     }
 }
 
-/// Answers for the first of the architectures.
-struct Choose<'a> {
-    arches: Vec<&'a str>,
+/// Answers for the first of the GPUs.
+struct Choose {
+    gpus: Vec<Gpu>,
     differ: bool,
 }
 
-impl Choose<'_> {
+impl Choose {
     /// Whether the code is for `name`.
     fn answer(&mut self, name: &str) -> bool {
-        let holds = |target: &&str| match (ArchName::parse(name), ArchName::parse(target)) {
-            (Some(name), Some(target)) => name.includes(target),
-            _ => name == *target,
+        let Ok(named) = name.parse::<Gpu>() else {
+            return false;
         };
-        let first = self.arches.first().is_some_and(holds);
-        self.differ |= self.arches.iter().any(|target| holds(target) != first);
+        let first = self.gpus.first().is_some_and(|gpu| named.includes(*gpu));
+        self.differ |= self.gpus.iter().any(|gpu| named.includes(*gpu) != first);
         first
     }
 }
 
-impl Mutator for Choose<'_> {
+impl Mutator for Choose {
     fn expr(&mut self, expr: &Expr) -> Expr {
         if let Some([name]) = expr.as_call(Op::CudaTargetIs)
             && let Some(name) = name.as_str()

@@ -60,7 +60,7 @@ fn scale() -> IRModule {
 }
 
 fn run(module: IRModule, stop_after: Option<&str>) -> IRModule {
-    let mut lowering = Lowering::new(Target::cuda("sm_90a"));
+    let mut lowering = Lowering::new(Target::SM_90A);
     lowering.stop_after = stop_after;
     lowering.verify = true;
     lower(module, &mut lowering).unwrap_or_else(|e| panic!("{e}"))

@@ -148,7 +148,7 @@ mod tests {
             };
             IRModule::single("main", func, SourceMap::new())
         };
-        let context = PassContext::new(Target::cuda("sm_90a"), &Options::default());
+        let context = PassContext::new(Target::SM_90A, &Options::default());
         assert!(run(module(inside.clone()), &context).is_ok());
         let errors = run(module(Stmt::seq([store, inside])), &context).unwrap_err();
         assert_eq!(errors.0.len(), 1);

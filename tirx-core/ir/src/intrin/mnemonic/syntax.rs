@@ -43,7 +43,7 @@ use operands::{row_call, variants};
 use std::borrow::Cow;
 
 pub use super::counts::Count;
-use crate::intrin::Arch;
+use crate::intrin::GpuSet;
 
 /// An instruction: one line of syntax.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ pub struct Instruction {
     /// The first release of the PTX ISA that has it.
     pub ptx: (u32, u32),
     /// The GPUs that have it.
-    pub gpus: Vec<Arch>,
+    pub gpus: Vec<GpuSet>,
     /// Whether it orders memory without naming an address.
     pub orders: bool,
     /// Whether it has no effect besides writing its registers.
@@ -235,7 +235,7 @@ impl std::fmt::Display for Place<'_> {
 struct Reader {
     sets: Vec<(&'static str, Vec<&'static str>)>,
     ptx: (u32, u32),
-    gpus: Vec<Arch>,
+    gpus: Vec<GpuSet>,
     orders: bool,
     pure: bool,
 }
@@ -446,7 +446,7 @@ fn shapes(token: &str) -> Vec<String> {
 #[derive(Default)]
 struct Properties {
     ptx: Option<(u32, u32)>,
-    gpus: Vec<Arch>,
+    gpus: Vec<GpuSet>,
     orders: bool,
     checks: Vec<&'static str>,
 }
@@ -470,7 +470,7 @@ fn properties(text: &'static str) -> Result<Properties, String> {
 }
 
 /// `sm_90`: this one and later ones; `sm_90a`: this one; `sm_100f`: this one's family.
-fn gpu(text: &str) -> Result<Arch, String> {
+fn gpu(text: &str) -> Result<GpuSet, String> {
     let rest = text.strip_prefix("sm_").ok_or(format!("{text} is no GPU"))?;
     let digits = rest.trim_end_matches(['a', 'f']);
     let number: u32 = digits.parse().map_err(|_| format!("{text} is no GPU"))?;
@@ -485,14 +485,14 @@ fn gpu(text: &str) -> Result<Arch, String> {
     // The first GPU of a family has no features that others of it lack.
     let least = if number.is_multiple_of(10) { 0 } else { number };
     Ok(match &rest[digits.len()..] {
-        "" => Arch::least(number),
-        "a" => Arch {
+        "" => GpuSet::least(number),
+        "a" => GpuSet {
             least,
-            ..Arch::exact(families(number))
+            ..GpuSet::exact(families(number))
         },
-        _ => Arch {
+        _ => GpuSet {
             least,
-            ..Arch::families(families(number))
+            ..GpuSet::families(families(number))
         },
     })
 }

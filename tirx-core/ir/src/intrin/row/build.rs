@@ -1,6 +1,6 @@
 //! How rows are written: functions for arguments and CUDA text, and methods that add a property to a row.
 
-use super::super::arch::Arch;
+use super::super::gpu_set::GpuSet;
 use super::super::operands::Operands;
 use super::super::{Effect, OpInfo, ResultRule};
 use super::{
@@ -136,7 +136,7 @@ impl Row {
             sources: &[],
             destinations: &[],
             alignment: None,
-            arch: Arch::ANY,
+            arch: GpuSet::ANY,
             needs: &[],
             needs_by: None,
             since: &[],
@@ -244,12 +244,12 @@ impl Row {
     }
 
     /// The same for these GPUs.
-    pub const fn arch(self, arch: Arch) -> Row {
+    pub const fn arch(self, arch: GpuSet) -> Row {
         Row { arch, ..self }
     }
 
     /// The same with modifiers that fewer GPUs have.
-    pub const fn needs(self, needs: &'static [(&'static str, &'static str, Arch)]) -> Row {
+    pub const fn needs(self, needs: &'static [(&'static str, &'static str, GpuSet)]) -> Row {
         Row { needs, ..self }
     }
 

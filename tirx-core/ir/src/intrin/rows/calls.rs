@@ -2,12 +2,11 @@
 //! errors.
 
 use super::kinds::*;
-use crate::intrin::arch::ArchName;
 use crate::intrin::operands::Operands;
 use crate::intrin::printf::printed;
 use crate::intrin::row::*;
 use crate::intrin::{Effect::*, ResultRule};
-use crate::ir::DType;
+use crate::ir::{DType, Gpu};
 
 /// The called function may read and write memory.
 const FOREIGN: Traits = Traits::PLAIN.memory(Memory::ReadsAndWrites);
@@ -15,9 +14,9 @@ const FOREIGN: Traits = Traits::PLAIN.memory(Memory::ReadsAndWrites);
 /// Checks that a text is the name of an architecture.
 fn architecture(call: &Operands) -> Result<(), String> {
     let arch = call.text("arch");
-    match ArchName::parse(arch) {
-        Some(_) => Ok(()),
-        None => Err(format!("\"{arch}\" is no architecture: write it as \"sm_90a\"")),
+    match arch.parse::<Gpu>() {
+        Ok(_) => Ok(()),
+        Err(_) => Err(format!("\"{arch}\" is no architecture: write it as \"sm_90a\"")),
     }
 }
 

@@ -4,7 +4,7 @@ use super::kinds::*;
 use crate::intrin::convert::{Conversion, FORMAT_NAMES, Format, NARROW, ROUNDINGS, SCALES};
 use crate::intrin::operands::Operands;
 use crate::intrin::row::*;
-use crate::intrin::{Arch, Effect::Pure, ResultRule};
+use crate::intrin::{Effect::Pure, GpuSet, ResultRule};
 use crate::ir::DType;
 
 const TYPE: Kind = Kind::Text(FORMAT_NAMES);
@@ -14,9 +14,9 @@ fn carrier(call: &Operands) -> DType {
 }
 
 /// The GPUs of a form.
-fn gpus(call: &Operands) -> Option<(&'static str, Arch)> {
+fn gpus(call: &Operands) -> Option<(&'static str, GpuSet)> {
     let conversion = Conversion::read(call).ok()?;
-    (conversion.arch != Arch::ANY).then_some((" of this form", conversion.arch))
+    (conversion.arch != GpuSet::ANY).then_some((" of this form", conversion.arch))
 }
 
 /// The release of a form.

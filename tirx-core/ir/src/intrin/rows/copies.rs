@@ -6,7 +6,7 @@
 //! before needs `T.ptx.fence.proxy_async`.
 
 use super::kinds::*;
-use crate::intrin::arch::Arch;
+use crate::intrin::gpu_set::GpuSet;
 use crate::intrin::operands::Operands;
 use crate::intrin::row::*;
 use crate::ir::{DType, Expr};
@@ -16,8 +16,8 @@ const HINTS: Kind = Kind::Text(&["", "evict_last", "evict_first", "evict_normal"
 const HINT: &[Arg] = &[arg("cache_hint", HINTS)];
 const LOAD_MODE: Kind = Kind::Text(&["tile", "tile_gather4"]);
 const DIM: Kind = Kind::Immediate(1, 5);
-const SM_90: Arch = Arch::least(90);
-const BLACKWELL: Arch = Arch::families(&[100, 110]);
+const SM_90: GpuSet = GpuSet::least(90);
+const BLACKWELL: GpuSet = GpuSet::families(&[100, 110]);
 
 /// The cache policy of a name.
 pub fn cache_policy(name: &str) -> Option<u64> {
@@ -163,19 +163,19 @@ rows! { $ copies {
             arg("fill_mode", Kind::Text(&["", "zero"])),
         ])
         .completed(HINT, policy).checked(cp_async_check)
-        .arch(Arch::least(80)).traits(Traits::PLAIN.by(Engine::AsyncCopy)).section("cp.async")
+        .arch(GpuSet::least(80)).traits(Traits::PLAIN.by(Engine::AsyncCopy)).section("cp.async")
         .aligned(copied_at_once).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
 
     /// Makes a group of this thread's `cp.async` copies that are in no group yet.
     PtxCpAsyncCommitGroup = Row::new("tirx.ptx.cp_async_commit_group", "ptx.cp_async.commit_group",
         ptx("cp.async.commit_group;"))
-        .arch(Arch::least(80)).section("cp.async.commit_group");
+        .arch(GpuSet::least(80)).section("cp.async.commit_group");
 
     /// Waits until at most the `num` latest groups of this thread's `cp.async` copies are in flight.
     PtxCpAsyncWaitGroup = Row::new("tirx.ptx.cp_async_wait_group", "ptx.cp_async.wait_group",
         ptx("cp.async.wait_group {num};"))
         .signature("(num=0)").args(&[arg("num", Kind::Immediate(0, 64))])
-        .arch(Arch::least(80)).traits(Traits::WAIT).section("cp.async.wait_group");
+        .arch(GpuSet::least(80)).traits(Traits::WAIT).section("cp.async.wait_group");
 
     /// Makes the mbarrier `bar` track this thread's `cp.async` copies: it arrives once they are complete. With
     /// `noinc=True` this is one of the arrivals that `mbarrier.init` counts, so a phase that waits for the copies of 32
@@ -185,7 +185,7 @@ rows! { $ copies {
         ptx("cp.async.mbarrier.arrive{?noinc:.noinc}.{space}.b64 [{bar}];"))
         .signature("(bar, noinc=False, space='shared')")
         .args(&[arg("bar", SHARED), arg("noinc", Kind::Bool), arg("space", Kind::Text(&["shared", "shared::cta"]))])
-        .arch(Arch::least(80)).traits(Traits::SYNC.by(Engine::AsyncCopy)).section("cp.async.mbarrier.arrive");
+        .arch(GpuSet::least(80)).traits(Traits::SYNC.by(Engine::AsyncCopy)).section("cp.async.mbarrier.arrive");
 
     /// Copies `num_bytes` (a multiple of 16) from global memory to this block's shared memory, and counts the bytes at
     /// the mbarrier. With `ignore_oob` the first `ignore_bytes_left` and the last `ignore_bytes_right` bytes are not
@@ -245,7 +245,7 @@ rows! { $ copies {
             arg("cache_policy", U64), arg("has_cache_policy", Kind::Flag), arg("cp_mask", Kind::Flag),
         ])
         .completed(HINT, policy).checked(masked)
-        .arch(SM_90).needs(&[("cp_mask", "1", Arch::least(100))]).traits(BULK).section("cp.async.bulk")
+        .arch(SM_90).needs(&[("cp_mask", "1", GpuSet::least(100))]).traits(BULK).section("cp.async.bulk")
         .aligned(bulk_ends).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
 
     /// Makes a bulk group of this thread's bulk copies that are in no group yet.
@@ -351,7 +351,7 @@ rows! { $ copies {
         ptx("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 \
              [{handle}], [{mbar}];"))
         .args(&[arg("handle", SHARED), arg("mbar", SHARED)])
-        .arch(Arch::families(&[100, 110, 120])).traits(BULK).section("clusterlaunchcontrol.try_cancel");
+        .arch(GpuSet::families(&[100, 110, 120])).traits(BULK).section("clusterlaunchcontrol.try_cancel");
 
     /// The result of a cancellation: the x index of the first block of the cancelled cluster, or 0xffffffff if none
     /// was cancelled. Orders its read before later writes by the async proxy.
@@ -363,5 +363,5 @@ rows! { $ copies {
         .signature("(handle, *, use_ld_acquire=True)")
         .args(&[arg("handle", SHARED), arg("use_ld_acquire", Kind::Flag)])
         .gives(DType::UINT32)
-        .arch(Arch::least(100)).traits(Traits::SYNC).section("clusterlaunchcontrol.query_cancel");
+        .arch(GpuSet::least(100)).traits(Traits::SYNC).section("clusterlaunchcontrol.query_cancel");
 } }

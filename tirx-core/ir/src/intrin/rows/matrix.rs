@@ -5,7 +5,7 @@
 
 use super::dtypes::{bits, ptx_name, register};
 use super::kinds::*;
-use crate::intrin::arch::Arch;
+use crate::intrin::gpu_set::GpuSet;
 use crate::intrin::operands::Operands;
 use crate::intrin::row::*;
 
@@ -269,7 +269,7 @@ rows! { $ matrix {
             list("dst", OUT32, matrices),
         ])
         .checked(ldmatrix)
-        .arch(Arch::least(75)).traits(WARP).section("ldmatrix");
+        .arch(GpuSet::least(75)).traits(WARP).section("ldmatrix");
 
     /// Stores `num` 8x8 matrices of 16-bit elements (`m8n8`) or 16x8 matrices of 8-bit elements (`m16n8`) to shared memory, as
     /// `ldmatrix` loads them.
@@ -282,7 +282,7 @@ rows! { $ matrix {
             arg("smem_ptr", SHARED), list("src", IN32, matrices),
         ])
         .checked(stmatrix)
-        .arch(Arch::least(90)).needs(&[("shape", "m16n8", Arch::families(&[100, 110, 120]))])
+        .arch(GpuSet::least(90)).needs(&[("shape", "m16n8", GpuSet::families(&[100, 110, 120]))])
         .traits(WARP).section("stmatrix");
 
     /// `D = A * B + C` of a warp, with the matrices of `shape` in the registers that `d_ptrs`, `a_ptrs`, `b_ptrs` and `c_ptrs` point
@@ -302,10 +302,10 @@ rows! { $ matrix {
             arg("saturate", Kind::Bool), optional("bit_op", Kind::Text(&["xor", "and"])),
         ])
         .completed(&[], mma_complete).checked(mma)
-        .arch(Arch::least(80))
+        .arch(GpuSet::least(80))
         .needs(&[
-            ("a_type", "e4m3", Arch::least(89)), ("a_type", "e5m2", Arch::least(89)),
-            ("a_type", "float8_e4m3fn", Arch::least(89)), ("a_type", "float8_e5m2", Arch::least(89)),
+            ("a_type", "e4m3", GpuSet::least(89)), ("a_type", "e5m2", GpuSet::least(89)),
+            ("a_type", "float8_e4m3fn", GpuSet::least(89)), ("a_type", "float8_e5m2", GpuSet::least(89)),
         ])
         .traits(WARP).section("mma");
 
@@ -324,8 +324,8 @@ rows! { $ matrix {
             list("b_regs", IN32, |call| sparse_of(call).map_or(0, |n| n[2])),
         ])
         .checked(sparse_check)
-        .arch(Arch::least(80))
-        .needs(&[("a_type", "e4m3", Arch::least(89)), ("a_type", "e5m2", Arch::least(89))])
+        .arch(GpuSet::least(80))
+        .needs(&[("a_type", "e4m3", GpuSet::least(89)), ("a_type", "e5m2", GpuSet::least(89))])
         .traits(WARP).section("mma.sp");
 } }
 

@@ -5,7 +5,7 @@
 //! arrival is pending and the balance of bytes is 0; the count is then set for the next phase and the bit flips.
 
 use super::kinds::*;
-use crate::intrin::arch::Arch;
+use crate::intrin::gpu_set::GpuSet;
 use crate::intrin::operands::Operands;
 use crate::intrin::row::*;
 use crate::ir::{DType, Expr};
@@ -49,7 +49,7 @@ fn wait_order(call: &Operands) -> Result<(), String> {
     Ok(())
 }
 
-const SM_90: Arch = Arch::least(90);
+const SM_90: GpuSet = GpuSet::least(90);
 
 rows! { $ mbarrier {
     /// Initializes the mbarrier `bar`: each phase waits for `thread_count` arrivals; the first phase is 0. One thread
@@ -58,13 +58,13 @@ rows! { $ mbarrier {
     PtxMbarrierInit = Row::new("tirx.ptx.mbarrier_init", "ptx.mbarrier.init",
         ptx("mbarrier.init.shared.b64 [{bar}], {thread_count};"))
         .args(&[arg("bar", SHARED), arg("thread_count", U32)])
-        .arch(Arch::least(80)).traits(Traits::SYNC).section("mbarrier.init");
+        .arch(GpuSet::least(80)).traits(Traits::SYNC).section("mbarrier.init");
 
     /// Invalidates the mbarrier `bar`: its memory can then be used for other data.
     PtxMbarrierInval = Row::new("tirx.ptx.mbarrier_inval", "ptx.mbarrier.inval",
         ptx("mbarrier.inval.shared.b64 [{bar}];"))
         .args(&[arg("bar", SHARED)])
-        .arch(Arch::least(80)).section("mbarrier.inval");
+        .arch(GpuSet::least(80)).section("mbarrier.inval");
 
     /// Arrives at the mbarrier `bar` once, or `count` times. `remote` is the cluster rank of the block whose barrier at
     /// the same address is meant; nothing happens if `pred` is 0. The default order is `release` at scope `cta`.
@@ -79,7 +79,7 @@ rows! { $ mbarrier {
             arg("has_count", Kind::Has("count")), arg("has_remote", Kind::Has("remote")), arg("has_pred", Kind::Has("pred")),
         ])
         .completed(&[], space).checked(arrival)
-        .arch(Arch::least(80))
+        .arch(GpuSet::least(80))
         .needs(&[
             ("space", "shared::cluster", SM_90), ("has_count", "1", SM_90), ("sem", "release", SM_90), ("sem", "relaxed", SM_90),
         ])
@@ -109,7 +109,7 @@ rows! { $ mbarrier {
             arg("bar", SHARED), arg("count", U32), optional("pred", I32), arg("space", LOCAL_SPACE),
             arg("has_pred", Kind::Has("pred")),
         ])
-        .arch(Arch::least(80)).traits(Traits::SYNC).section("mbarrier.arrive");
+        .arch(GpuSet::least(80)).traits(Traits::SYNC).section("mbarrier.arrive");
 
     /// Expects `tx_count` more bytes in the current phase of the mbarrier `bar` without arriving.
     PtxMbarrierExpectTx = Row::new("tirx.ptx.mbarrier_expect_tx", "ptx.mbarrier.expect_tx",
@@ -183,7 +183,7 @@ rows! { $ mbarrier {
         ])
         .checked(wait_order)
         .gives(DType::UINT32)
-        .arch(Arch::least(80))
+        .arch(GpuSet::least(80))
         .needs(&[("scope", "cluster", SM_90), ("sem", "relaxed", SM_90)])
         .traits(Traits::SYNC).section("mbarrier.test_wait, mbarrier.try_wait");
 } }

@@ -4,7 +4,7 @@
 
 use super::cache_policy;
 use super::kinds::*;
-use crate::intrin::arch::Arch;
+use crate::intrin::gpu_set::GpuSet;
 use crate::intrin::memory::{ELEMENT_NAMES, MemoryInstruction};
 use crate::intrin::operands::Operands;
 use crate::intrin::row::*;
@@ -17,7 +17,7 @@ pub(super) const TYPE: Kind = Kind::Text(ELEMENT_NAMES);
 /// A state space; none for a generic address.
 pub(super) const SPACE: Kind =
     Kind::Text(&["global", "shared", "shared::cta", "shared::cluster", "local", ""]);
-pub(super) const CLUSTER: &[(&str, &str, Arch)] =
+pub(super) const CLUSTER: &[(&str, &str, GpuSet)] =
     &[("scope", "cluster", SM_90), ("space", "shared::cluster", SM_90)];
 const SCOPE: Kind = Kind::Text(&["cta", "cluster", "gpu", "sys"]);
 const VEC: Kind = Kind::Text(&["", "v2", "v4", "v8"]);
@@ -118,7 +118,7 @@ pub(super) fn of_the_access(call: &Operands, argument: &str) -> u32 {
 }
 
 /// 32 bytes in one access.
-fn wide(call: &Operands) -> Option<(&'static str, Arch)> {
+fn wide(call: &Operands) -> Option<(&'static str, GpuSet)> {
     let access = MemoryInstruction::read(call).ok()?;
     let bits = access.lanes * usize::from(access.element.memory.bits);
     (bits == 256).then_some((" of 256 bits", SM_100))

@@ -138,15 +138,15 @@ pub fn family(op: Op) -> &'static str {
 
 mod kinds {
     use super::*;
-    use crate::intrin::Arch;
+    use crate::intrin::GpuSet;
     pub(super) const ANY: Kind = Kind::Any;
     pub(super) const NODE: Kind = Kind::Node;
     pub(super) const NAME: Kind = Kind::Name;
     pub(super) const CONDITION: Kind = Kind::Condition;
     pub(super) const MASK: Kind = Kind::Mask;
     pub(super) const F64: Kind = Kind::Value(DType::FLOAT64);
-    pub(super) const SM_90: Arch = Arch::least(90);
-    pub(super) const SM_100: Arch = Arch::least(100);
+    pub(super) const SM_90: GpuSet = GpuSet::least(90);
+    pub(super) const SM_100: GpuSet = GpuSet::least(100);
     pub(super) const U16: Kind = Kind::Value(DType::UINT16);
     pub(super) const U32: Kind = Kind::Value(DType::UINT32);
     pub(super) const I32: Kind = Kind::Value(DType::INT32);

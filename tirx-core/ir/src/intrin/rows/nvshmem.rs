@@ -4,13 +4,13 @@
 //! headers and linked with its device library.
 
 use super::kinds::*;
-use crate::intrin::arch::Arch;
+use crate::intrin::gpu_set::GpuSet;
 use crate::intrin::operands::Operands;
 use crate::intrin::row::*;
 use crate::ir::DType;
 
 const HEADERS: &[&str] = &["nvshmem.h", "nvshmemx.h"];
-const VOLTA: Arch = Arch::least(70);
+const VOLTA: GpuSet = GpuSet::least(70);
 const SIGNAL: Kind = Kind::Text(&["set", "add"]);
 const MOVE: &[Arg] = &[
     arg("dst", GENERIC),

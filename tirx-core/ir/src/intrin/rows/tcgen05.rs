@@ -6,14 +6,14 @@
 
 use super::dtypes::ptx_name;
 use super::kinds::*;
-use crate::intrin::arch::Arch;
+use crate::intrin::gpu_set::GpuSet;
 use crate::intrin::operands::Operands;
 use crate::intrin::row::*;
 use crate::ir::Expr;
 
-const BLACKWELL: Arch = Arch::families(&[100, 110]);
+const BLACKWELL: GpuSet = GpuSet::families(&[100, 110]);
 /// Targets common to all families.
-const EXACT: Arch = Arch::exact(&[100, 110]);
+const EXACT: GpuSet = GpuSet::exact(&[100, 110]);
 const GROUP: Kind = Kind::Immediate(1, 2);
 const WARP: Traits = Traits::PLAIN.of(Collective::Warp);
 const ENGINE: Traits = Traits::PLAIN.by(Engine::Tcgen05);

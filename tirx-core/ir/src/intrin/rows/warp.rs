@@ -1,7 +1,7 @@
 //! The lanes of a warp: shuffles, votes, reductions.
 
 use super::kinds::*;
-use crate::intrin::arch::Arch;
+use crate::intrin::gpu_set::GpuSet;
 use crate::intrin::operands::Operands;
 use crate::intrin::row::*;
 use crate::intrin::{Effect::*, ResultRule};
@@ -101,11 +101,11 @@ rows! { $ warp {
         .args(&[arg("mask", MASK), arg("pred", CONDITION)]).gives(DType::INT32).traits(LANES).section("vote").also(&["cuda.any_sync"]);
     /// Sum over the lanes of a mask.
     CudaReduceAddSyncU32 = Row::new("tirx.cuda.reduce_add_sync_u32", "cuda.reduce_add_sync_u32", function("__reduce_add_sync"))
-        .args(&[arg("mask", MASK), arg("value", U32)]).gives(DType::UINT32).traits(LANES).arch(Arch::least(80))
+        .args(&[arg("mask", MASK), arg("value", U32)]).gives(DType::UINT32).traits(LANES).arch(GpuSet::least(80))
         .section("Warp Reduce Functions");
     /// Minimum over the lanes of a mask.
     CudaReduceMinSyncU32 = Row::new("tirx.cuda.reduce_min_sync_u32", "cuda.reduce_min_sync_u32", function("__reduce_min_sync"))
-        .args(&[arg("mask", MASK), arg("value", U32)]).gives(DType::UINT32).traits(LANES).arch(Arch::least(80))
+        .args(&[arg("mask", MASK), arg("value", U32)]).gives(DType::UINT32).traits(LANES).arch(GpuSet::least(80))
         .section("Warp Reduce Functions");
     /// Reduces `value` over groups of `width` lanes; each lane gets the result.
     CudaWarpReduce = Row::new("tirx.cuda.warp_reduce", "cuda.warp_reduce", special())
@@ -122,5 +122,5 @@ rows! { $ warp {
     PtxSetmaxnreg = Row::new("tirx.ptx.setmaxnreg", "ptx.setmaxnreg", state_ptx("setmaxnreg.{way}.sync.aligned.u32 {reg_count};").words(way))
         .args(&[arg("inc", Kind::Bool), arg("reg_count", Kind::Immediate(24, 256))])
         .traits(Traits::PLAIN.of(Collective::Warpgroup))
-        .checked(register_count).arch(Arch::families(&[90, 100, 110, 120])).section("setmaxnreg");
+        .checked(register_count).arch(GpuSet::families(&[90, 100, 110, 120])).section("setmaxnreg");
 } }

@@ -5,12 +5,12 @@
 
 use super::dtypes::{bits, ptx_name};
 use super::kinds::*;
-use crate::intrin::arch::Arch;
+use crate::intrin::gpu_set::GpuSet;
 use crate::intrin::operands::Operands;
 use crate::intrin::row::*;
 use crate::ir::{DType, Expr, ExprKind};
 
-const HOPPER: Arch = Arch::exact(&[90]);
+const HOPPER: GpuSet = GpuSet::exact(&[90]);
 const TOGETHER: Traits = Traits::PLAIN.of(Collective::Warpgroup);
 
 fn extent(call: &Operands, name: &str) -> u32 {

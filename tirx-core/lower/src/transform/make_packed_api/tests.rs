@@ -58,7 +58,7 @@ fn packed() -> (PrimFunc, String) {
         span: Span::NONE,
     }
     .with_attr("global_symbol", AttrValue::Str("copy".into()));
-    let context = PassContext::new(Target::cuda("sm_90a"), &Options::default());
+    let context = PassContext::new(Target::SM_90A, &Options::default());
     let module = IRModule::single("main", func, SourceMap::new());
     let module = split_host_device::run(module, &context).unwrap();
     let module = run(module, &context).unwrap();

@@ -97,7 +97,7 @@ mod tests {
         let mut sources = SourceMap::new();
         let file = KernelFile::load(&mut sources, "k.py", text, &NoImports).unwrap();
         let module = file.build(None, &BTreeMap::new()).unwrap();
-        let mut lowering = Lowering::new(Target::cuda("sm_90a"));
+        let mut lowering = Lowering::new(Target::SM_90A);
         lowering.verify = false;
         let message = lower(module, &mut lowering).unwrap_err().render(&sources);
         assert!(message.contains("error: `w` has no value"), "{message}");

@@ -49,11 +49,11 @@ pub(super) fn check(launch: &Launch, body: &Stmt, targets: &[Target]) -> Result<
                 "all GPUs with clusters run 8 blocks, some up to 16",
             );
         }
-        let without = |target: &&Target| (1..90).contains(&target.compute_capability());
+        let without = |target: &&Target| target.gpu.limits().cluster_blocks == 1;
         if let Some(target) = targets.iter().find(without)
             && blocks > 1
         {
-            let message = format!("{} has no clusters of blocks", target.arch);
+            let message = format!("{} has no clusters of blocks", target.gpu);
             let help = "compile for sm_90 or newer, or launch blocks without T.cta_id_in_cluster";
             return refuse(span, message, help);
         }
@@ -165,7 +165,7 @@ fn shared(launch: &Launch, body: &Stmt, target: &Target) -> Result<()> {
         Some((bytes, span)) => (constant(bytes), *span),
         None => (0, Span::NONE),
     };
-    let most = i128::from(target.shared_memory().block);
+    let most = i128::from(target.gpu.limits().block_shared_memory);
     let too_much = |fixed: i128| fixed > STATIC_SHARED || fixed + dynamic > most;
     if too_much(arrays.iter().map(|(bytes, ..)| bytes).sum()) {
         // Arrays that nothing accesses take no memory.
@@ -175,13 +175,13 @@ fn shared(launch: &Launch, body: &Stmt, target: &Target) -> Result<()> {
     if !too_much(fixed) {
         return Ok(());
     }
-    let arch = &target.arch;
+    let gpu = target.gpu;
     if fixed <= STATIC_SHARED {
         let asked = match fixed {
             0 => dynamic.to_string(),
             _ => format!("{dynamic} and {fixed} static ones"),
         };
-        let message = format!("a block has at most {most} bytes of shared memory on {arch}, not {asked}");
+        let message = format!("a block has at most {most} bytes of shared memory on {gpu}, not {asked}");
         let help = "make the tiles smaller, or keep a part of them in registers (T.alloc_local)";
         return refuse(place, message, help);
     }
@@ -192,7 +192,7 @@ fn shared(launch: &Launch, body: &Stmt, target: &Target) -> Result<()> {
         error = error.note(*span, format!("{bytes} bytes are here"));
     }
     Err(Box::new(error.help(format!(
-        "dynamic shared memory may have {most} bytes on {arch}: take the arrays from a T.SMEMPool(), or allocate one \
+        "dynamic shared memory may have {most} bytes on {gpu}: take the arrays from a T.SMEMPool(), or allocate one \
          with T.alloc_buffer(…, scope=\"shared.dyn\")"
     ))))
 }

@@ -345,7 +345,7 @@ mod tests {
     }
 
     fn split(func: PrimFunc) -> Result<IRModule, Diagnostics> {
-        let context = PassContext::new(Target::cuda("sm_90a"), &Options::default());
+        let context = PassContext::new(Target::SM_90A, &Options::default());
         run(IRModule::single("main", func, SourceMap::new()), &context)
     }
 

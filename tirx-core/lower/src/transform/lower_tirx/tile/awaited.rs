@@ -110,7 +110,7 @@ mod tests {
         let mut sources = SourceMap::new();
         let file = KernelFile::load(&mut sources, "k.py", &text, &NoImports).unwrap();
         let module = file.build(Some("kernel"), &Default::default()).unwrap();
-        let mut lowering = Lowering::new(Target::cuda("sm_90a"));
+        let mut lowering = Lowering::new(Target::SM_90A);
         lower(module, &mut lowering).unwrap();
         lowering.warnings.into_iter().map(|w| w.message).collect()
     }

@@ -19,14 +19,14 @@ use super::option::{OptionKind, TileOption};
 use super::predicates::{ONE_THREAD, memories, same_dtypes};
 use super::tensor_copy::{SharedSide, common_runs};
 use super::variant::{Completion, Emits, Explanation, Plan, Predicate, Variant};
-use crate::intrin::{Arch, Op};
+use crate::intrin::{GpuSet, Op};
 use crate::ir::{BinOp, BufferRegion, DType, Expr, ForKind, ForLoop, Stmt, TileOp, Var};
 use crate::layout::apply::binary;
 
 pub(super) static VARIANTS: &[Variant] = &[Variant {
     ops: &[TileOp::CopyAsync],
     name: "dsmem",
-    arch: Arch::least(90),
+    arch: GpuSet::least(90),
     options: &[
         TileOption {
             name: "mbar",

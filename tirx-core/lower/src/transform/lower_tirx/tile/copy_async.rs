@@ -21,7 +21,7 @@ use super::operands::{bits, elements};
 use super::option::{OptionKind, TileOption};
 use super::predicates::{DIVIDES, FULL_SCOPE, SAME_ELEMENTS, SCOPE, memories};
 use super::variant::{Completion, Emits, Explanation, Plan, Predicate, Variant};
-use crate::intrin::{Arch, Op};
+use crate::intrin::{GpuSet, Op};
 use crate::ir::{BufferRegion, DType, ExecScope, Expr, Stmt, TileOp};
 use crate::source::Span;
 
@@ -29,7 +29,7 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
     ops: &[TileOp::CopyAsync],
     name: "ldgsts",
     priority: 20,
-    arch: Arch::least(80),
+    arch: GpuSet::least(80),
     predicates: &[
         SCOPE,
         FULL_SCOPE,

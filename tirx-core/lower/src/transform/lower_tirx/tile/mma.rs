@@ -21,14 +21,14 @@ use super::places::Places;
 use super::predicates::{all_in, scope_among};
 use super::variant::{Emits, Explanation, Plan, Predicate, Variant};
 use crate::arith::fold;
-use crate::intrin::{Arch, Op};
+use crate::intrin::{GpuSet, Op};
 use crate::ir::{Buffer, BufferRegion, DType, ExecScope, Expr, ExprKind, TileOp};
 use crate::layout::axes::{Level, MEMORY};
 
 pub(super) static VARIANTS: &[Variant] = &[Variant {
     ops: &[TileOp::Gemm],
     name: "mma.m16n8k*",
-    arch: Arch::least(80),
+    arch: GpuSet::least(80),
     predicates: &[
         Predicate {
             name: "warps are active as a whole",
@@ -191,13 +191,13 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
         .into());
     }
     let needed = match of_a.bits == 8 && !integers {
-        true => Arch::least(89),
-        false => Arch::least(80),
+        true => GpuSet::least(89),
+        false => GpuSet::least(80),
     };
-    if let Some(target) = cx.targets.iter().find(|t| !needed.holds(&t.arch)) {
+    if let Some(target) = cx.targets.iter().find(|t| !needed.holds(t.gpu)) {
         return Err(format!(
             "mma of {of_a} needs {needed}, but the kernel is compiled for {}",
-            target.arch
+            target.gpu
         )
         .into());
     }

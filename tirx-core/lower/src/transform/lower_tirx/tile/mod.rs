@@ -392,16 +392,16 @@ fn ask(
             names => Err(format!("it takes no {}", names.join(" and no ")).into()),
         }
     };
-    let Some(target) = context.targets.iter().find(|t| !variant.arch.holds(&t.arch)) else {
+    let Some(target) = context.targets.iter().find(|t| !variant.arch.holds(t.gpu)) else {
         return plan(context);
     };
     // GPUs that have it get code of their own, if nothing else keeps it from lowering the call.
-    if context.targets.iter().any(|t| variant.arch.holds(&t.arch)) && plan(context).is_ok() {
+    if context.targets.iter().any(|t| variant.arch.holds(t.gpu)) && plan(context).is_ok() {
         context.separates = true;
     }
     let reason = format!(
         "needs {}, but the kernel is compiled for {}",
-        variant.arch, target.arch
+        variant.arch, target.gpu
     );
     Err(reason.into())
 }

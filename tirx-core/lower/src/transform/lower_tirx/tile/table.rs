@@ -6,7 +6,7 @@ use super::{
     cluster_copy, compose, copy, copy_async, elementwise, mma, permute_layout, reduction, tcgen05,
     tensor_copy, wgmma,
 };
-use crate::intrin::Arch;
+use crate::intrin::GpuSet;
 use crate::ir::TileOp;
 
 /// All variants.
@@ -44,7 +44,7 @@ pub struct VariantInfo {
     /// Whether `dispatch=` must name it.
     pub only_forced: bool,
     /// The GPUs that have its instructions.
-    pub arch: Arch,
+    pub arch: GpuSet,
     /// The options it reads.
     pub options: &'static [TileOption],
     /// What the caller does before the result is used.

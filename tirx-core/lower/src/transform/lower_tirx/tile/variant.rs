@@ -10,7 +10,7 @@ use super::context::{Context, Warning};
 use super::decline::Decline;
 use super::emit::Emit;
 use super::option::TileOption;
-use crate::intrin::Arch;
+use crate::intrin::GpuSet;
 use crate::ir::TileOp;
 
 /// One implementation of an operation.
@@ -26,7 +26,7 @@ pub(super) struct Variant {
     /// Whether it is tried only when `dispatch=` names it.
     pub(super) only_forced: bool,
     /// The GPUs that have its instructions; every target that shares the code must be among them.
-    pub(super) arch: Arch,
+    pub(super) arch: GpuSet,
     /// The options it reads.
     pub(super) options: &'static [TileOption],
     /// What the caller does before the result is used; a plan may say more ([`Explanation::completion`]).
@@ -47,7 +47,7 @@ impl Variant {
         aliases: &[],
         priority: 10,
         only_forced: false,
-        arch: Arch::ANY,
+        arch: GpuSet::ANY,
         options: &[],
         completion: Completion::Done,
         predicates: &[],

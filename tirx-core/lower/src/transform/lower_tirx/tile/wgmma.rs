@@ -27,7 +27,7 @@ use super::predicates::{FULL_SCOPE, scope_among};
 use super::tcgen05::SHARED_DESCRIPTORS;
 use super::variant::{Completion, Emits, Explanation, Plan, Predicate, Variant};
 use crate::arith::fold;
-use crate::intrin::{Arch, Op};
+use crate::intrin::{GpuSet, Op};
 use crate::ir::{Buffer, BufferNode, BufferRegion, DType, ExecScope, Expr, Stmt, StmtKind, TileOp, Var};
 use crate::layout::axes::{Level, MEMORY};
 use crate::source::Span;
@@ -35,7 +35,7 @@ use crate::source::Span;
 pub(super) static VARIANTS: &[Variant] = &[Variant {
     ops: &[TileOp::GemmAsync],
     name: "wgmma",
-    arch: Arch::exact(&[90]),
+    arch: GpuSet::exact(&[90]),
     options: &[
         TileOption {
             name: "is_AB_tf32",

@@ -23,7 +23,7 @@ use super::super::registers::Held;
 use super::super::swizzle::{Step, swizzled};
 use super::super::variant::{Completion, Emits, Explanation, Plan};
 use crate::arith::fold;
-use crate::intrin::{Arch, Op};
+use crate::intrin::{GpuSet, Op};
 use crate::ir::{BinOp, BufferRegion, ExecScope, Expr};
 use crate::layout::apply::binary;
 use crate::layout::axes::{self, AxisRow};
@@ -198,7 +198,7 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
     if cx.scope == ExecScope::Thread {
         return Err("matrices are moved by whole warps, the scope is thread".into());
     }
-    if !loads && cx.targets.iter().any(|t| !Arch::least(90).holds(&t.arch)) {
+    if !loads && cx.targets.iter().any(|t| !GpuSet::least(90).holds(t.gpu)) {
         return Err("a target is older than sm_90, which stmatrix needs".into());
     }
     let dtype = local.buffer.dtype;

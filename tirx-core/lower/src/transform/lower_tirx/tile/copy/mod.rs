@@ -9,15 +9,15 @@ mod vectors;
 
 use super::predicates::{DIVIDES, FULL_SCOPE, SAME_ELEMENTS, SCOPE};
 use super::variant::{Completion, Predicate, Variant};
-use crate::intrin::Arch;
+use crate::intrin::GpuSet;
 use crate::ir::TileOp;
 
 pub(super) static VARIANTS: &[Variant] = &[
-    vec_forced::variant("vec_256b", Arch::least(100), vec_forced::plan::<32>),
-    vec_forced::variant("vec_128b", Arch::ANY, vec_forced::plan::<16>),
-    vec_forced::variant("vec_64b", Arch::ANY, vec_forced::plan::<8>),
-    vec_forced::variant("vec_32b", Arch::ANY, vec_forced::plan::<4>),
-    vec_forced::variant("vec_16b", Arch::ANY, vec_forced::plan::<2>),
+    vec_forced::variant("vec_256b", GpuSet::least(100), vec_forced::plan::<32>),
+    vec_forced::variant("vec_128b", GpuSet::ANY, vec_forced::plan::<16>),
+    vec_forced::variant("vec_64b", GpuSet::ANY, vec_forced::plan::<8>),
+    vec_forced::variant("vec_32b", GpuSet::ANY, vec_forced::plan::<4>),
+    vec_forced::variant("vec_16b", GpuSet::ANY, vec_forced::plan::<2>),
     Variant {
         ops: &[TileOp::Copy],
         name: "gmem_smem",
@@ -41,7 +41,7 @@ pub(super) static VARIANTS: &[Variant] = &[
     Variant {
         ops: &[TileOp::Copy],
         name: "ldstmatrix",
-        arch: Arch::least(75),
+        arch: GpuSet::least(75),
         predicates: &[
             FULL_SCOPE,
             SAME_ELEMENTS,

@@ -17,12 +17,12 @@ use super::super::operands::{bits, elements};
 use super::super::option::{OptionKind, TileOption};
 use super::super::predicates::{ONE_THREAD, same_dtypes};
 use super::super::variant::{Emits, Explanation, Plan, Predicate, Variant};
-use crate::intrin::Arch;
+use crate::intrin::GpuSet;
 use crate::ir::{BufferRegion, Expr, TileOp};
 
 pub(super) const fn variant(
     name: &'static str,
-    arch: Arch,
+    arch: GpuSet,
     plan: fn(&Call<'_>, &mut Context<'_>) -> Result<Plan, Decline>,
 ) -> Variant {
     Variant {

@@ -17,7 +17,7 @@ use super::operands::elements;
 use super::option::{OptionKind, TileOption};
 use super::predicates::{FULL_SCOPE, SCOPE};
 use super::variant::Variant;
-use crate::intrin::{Arch, Op};
+use crate::intrin::{GpuSet, Op};
 use crate::ir::tile::TileParam;
 use crate::ir::typing::{self, Arithmetic, Operand as Value};
 use crate::ir::{BufferRegion, DType, Expr, Stmt, TileOp, Var};
@@ -62,7 +62,7 @@ pub(super) static VARIANTS: &[Variant] = &[
         name: "reg_packed",
         aliases: &["reg"],
         priority: 11,
-        arch: Arch::least(100),
+        arch: GpuSet::least(100),
         options: ROUNDING,
         predicates: &[SCOPE, FULL_SCOPE, reg::ALL_LOCAL],
         plan: reg::plan_packed,

@@ -12,7 +12,7 @@ use super::operands::elements;
 use super::option::{OptionKind, TileOption};
 use super::predicates::{FULL_SCOPE, SCOPE};
 use super::variant::{Predicate, Variant};
-use crate::intrin::{Arch, Op};
+use crate::intrin::{GpuSet, Op};
 use crate::ir::BinOp;
 use crate::ir::typing::{self, Arithmetic};
 use crate::ir::{Buffer, BufferRegion, DType, Expr, Stmt, TileOp};
@@ -34,7 +34,7 @@ const fn packed(ops: &'static [TileOp], name: &'static str, doc: &'static str) -
         ops,
         name,
         priority: 20,
-        arch: Arch::least(100),
+        arch: GpuSet::least(100),
         predicates: &[Predicate {
             name: "scope thread, float32 in local memory",
             holds: packed::own_floats,

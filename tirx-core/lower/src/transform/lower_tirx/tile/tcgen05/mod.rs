@@ -17,11 +17,11 @@ mod scales;
 mod transfer;
 
 use super::variant::Variant;
-use crate::intrin::Arch;
+use crate::intrin::GpuSet;
 
 pub(super) use self::product::SHARED_DESCRIPTORS;
 
 pub(super) static VARIANTS: &[Variant] = &[transfer::VARIANT, fill::VARIANT, product::VARIANT];
 
 /// The GPUs with tensor memory.
-const BLACKWELL: Arch = Arch::families(&[100, 110]);
+const BLACKWELL: GpuSet = GpuSet::families(&[100, 110]);

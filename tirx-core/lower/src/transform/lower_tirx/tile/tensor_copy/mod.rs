@@ -29,7 +29,7 @@ use super::operands::bits;
 use super::option::{OptionKind, TileOption};
 use super::predicates::ONE_THREAD;
 use super::variant::{Completion, Emits, Explanation, Plan, Predicate, Variant};
-use crate::intrin::{Arch, Op};
+use crate::intrin::{GpuSet, Op};
 use crate::ir::{BinOp, BufferRegion, DType, Expr, ForKind, ForLoop, Stmt, TileOp, Var};
 use crate::layout::apply::binary;
 use crate::source::Span;
@@ -38,7 +38,7 @@ pub(super) static VARIANTS: &[Variant] = &[
     Variant {
         ops: &[TileOp::CopyAsync],
         name: "tma_auto",
-        arch: Arch::least(90),
+        arch: GpuSet::least(90),
         options: OPTIONS,
         predicates: &[ONE_THREAD, GLOBAL_SHARED],
         completion: Completion::Mbarrier { bytes: None },
@@ -49,7 +49,7 @@ pub(super) static VARIANTS: &[Variant] = &[
     Variant {
         ops: &[TileOp::CopyAsync],
         name: "tma_explicit",
-        arch: Arch::least(90),
+        arch: GpuSet::least(90),
         options: EXPLICIT_OPTIONS,
         predicates: &[ONE_THREAD, GLOBAL_SHARED],
         completion: Completion::Mbarrier { bytes: None },
