@@ -11,6 +11,7 @@ use crate::Result;
 pub(crate) struct Machine {
     pub(crate) multiprocessors: f64,
     /// Whether it has the instructions of sm_90a.
+    #[cfg_attr(not(feature = "gemm"), allow(dead_code))]
     pub(crate) hopper: bool,
 }
 

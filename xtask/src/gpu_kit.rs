@@ -16,6 +16,10 @@ echo "== gpu: tests on the device"
 TIRX_TEST_DEVICE=cuda ./gpu --test-threads=1
 TIRX_TEST_DEVICE=cuda ./gemm
 TIRX_TEST_DEVICE=cuda ./attention
+TIRX_TEST_DEVICE=cuda ./serving-tests --test-threads=1
+TIRX_TEST_DEVICE=cuda ./quant --test-threads=1
+echo "== serving: functions around matrix products, beside a copy of the same bytes"
+./serving
 if python3 -c "import torch" 2> /dev/null; then
     echo "== anchors: what cuBLAS and cuDNN reach here"
     python3 anchors.py
@@ -126,7 +130,19 @@ pub(crate) fn build(root: &Path) -> Result<()> {
         )?,
         &kit.join("vendor"),
     )?;
-    for test in ["gemm", "attention"] {
+    copy(
+        &executable(
+            &["bench", "--no-run", "-p", "tirx-kernels", "--bench", "serving"],
+            "serving",
+        )?,
+        &kit.join("serving"),
+    )?;
+    for (test, file) in [
+        ("gemm", "gemm"),
+        ("attention", "attention"),
+        ("serving", "serving-tests"),
+        ("quant", "quant"),
+    ] {
         let args = [
             "test",
             "--release",
@@ -136,7 +152,7 @@ pub(crate) fn build(root: &Path) -> Result<()> {
             "--test",
             test,
         ];
-        copy(&executable(&args, test)?, &kit.join(test))?;
+        copy(&executable(&args, test)?, &kit.join(file))?;
     }
     for (name, text) in [("run.sh", RUN), ("sanitize.sh", SANITIZE)] {
         let script = kit.join(name);

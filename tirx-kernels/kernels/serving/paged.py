@@ -1,0 +1,382 @@
+"""Attention of few queries per sequence to keys and values in pages, and the caches that hold them."""
+
+from __future__ import annotations
+
+from tvm.script import tirx as T
+
+from rope import MAX_PAIRS, angles
+from rows import load, misaligned, store, vector
+
+LOG2_E = 1.4426950408889634
+KEYS = 16                                    # keys of a warp's tile
+AT_A_TIME = 8                                # parts that are combined at a time
+
+
+@T.jit
+def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.handle, o: T.handle, partial: T.handle, counters: T.handle,
+           scale: T.float32, cap: T.float32, window: T.int32, tiles: T.int32, splits: T.int32, *, dtype: T.constexpr, D: T.constexpr,
+           ROWS: T.constexpr, STAGES: T.constexpr = 3):
+    """O = softmax(scale Q K^T) V for Q `[batch, queries, heads, D]` and caches `[pages, page, heads of K, D]`.
+
+    The rows of a tile are the queries of the heads that share a head of K: row r is query r / group and head r % group, so a key is loaded
+    once for ROWS of them. A warp has tiles of 16 keys to itself: it copies the next ones while it multiplies one (`mma.sync`), and no
+    barrier of the block is needed before the end. Blocks divide the keys of a sequence into `splits` ranges. The block that ends last
+    combines the ranges; the counter that tells it so is 0 again afterwards.
+
+    Query n of N sees the keys up to length - N + n, and the last `window` of them unless it is 0. `cap` bounds scores unless it is 0."""
+    batch, queries, heads, pages, page, heads_of_k = T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32()
+    width, of_partial, of_counters = T.int32(), T.int32(), T.int32()
+    q0, q1, q2, o0, o1, o2 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
+    k0, k1, k2, v0, v1, v2, t0, l0 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
+    Q = T.match_buffer(q, (batch, queries, heads, D), dtype, strides=(q0, q1, q2, 1))
+    K = T.match_buffer(k, (pages, page, heads_of_k, D), dtype, strides=(k0, k1, k2, 1), align=16)
+    V = T.match_buffer(v, (pages, page, heads_of_k, D), dtype, strides=(v0, v1, v2, 1), align=16)
+    Table = T.match_buffer(table, (batch, width), "int32", strides=(t0, 1))
+    Lengths = T.match_buffer(lengths, (batch,), "int32", strides=(l0,))
+    O = T.match_buffer(o, (batch, queries, heads, D), dtype, strides=(o0, o1, o2, 1))
+    Partial = T.match_buffer(partial, (of_partial,), "float32")
+    Counters = T.match_buffer(counters, (of_counters,), "int32")
+    CHUNKS = T.meta_var(D // 8)              # of 16 bytes, in a row
+    WARPS = T.meta_var(2 if D > 128 else 4)
+    NEVER = T.meta_var(-1e30)
+    T.device_entry()
+    split, tile, b = T.cta_id([splits, tiles * heads_of_k, batch])
+    tid = T.thread_id([WARPS * 32])
+    warp: T.int32 = T.tvm_warp_shuffle(0xFFFFFFFF, tid // 32, 0, 32, 32)
+    lane: T.int32 = tid % 32
+    # Chunk c of row r is at c ^ r % 8: the same chunk of eight rows is in different banks.
+    pool = T.SMEMPool()
+    Ks = pool.alloc((WARPS, STAGES, KEYS, D), dtype, align=128)
+    Vs = pool.alloc((WARPS, STAGES, KEYS, D), dtype, align=128)
+    pool.move_base_to(0)
+    sums = pool.alloc((WARPS, ROWS, D), "float32", align=16)
+    tops = pool.alloc((WARPS, ROWS, 2), "float32", align=16)
+    pool.commit()
+    arrived = T.alloc_shared((1,), "int32")
+    group: T.int32 = T.truncdiv(heads, heads_of_k)
+    hk: T.int32 = T.truncdiv(tile, tiles)
+    first_row: T.int32 = (tile - hk * tiles) * ROWS
+    rows: T.int32 = T.min(queries * group - first_row, ROWS)
+    length: T.int32 = T.max(T.min(Lengths[b], width * page), 0)
+    # The keys that some query of the tile sees.
+    low: T.int32 = 0
+    if window > 0:
+        low = T.max(length - queries + T.truncdiv(first_row, group) + 1 - window, 0)
+    high: T.int32 = T.max(T.min(length - queries + T.truncdiv(first_row + rows - 1, group) + 1, length), 0)
+    share: T.int32 = T.truncdiv(T.truncdiv(T.max(high - low, 0) + (WARPS * KEYS - 1), WARPS * KEYS) + splits - 1, splits) * (WARPS * KEYS)
+    begin: T.int32 = low + split * share
+    end: T.int32 = T.min(begin + share, high)
+    count: T.int32 = T.truncdiv(T.max(end - begin, 0) - warp * KEYS + (WARPS * KEYS - 1), WARPS * KEYS)
+
+    query = T.alloc_local((D // 16, 8), dtype)
+    query_words = T.decl_buffer((D // 16, 4), "uint32", data=query.data, scope="local")
+    keys = T.alloc_local((4,), "uint32")
+    values = T.alloc_local((4,), "uint32")
+    scores = T.alloc_local((2, 4), "float32")
+    weights = T.alloc_local((8,), dtype)
+    weight_words = T.decl_buffer((4,), "uint32", data=weights.data, scope="local")
+    acc = T.alloc_local((D // 8, 4), "float32")
+    most = T.alloc_local((2,), "float32")
+    total = T.alloc_local((2,), "float32")
+    limit = T.alloc_local((2,), "int32")
+    slot = T.alloc_local((2,), "int32")
+
+    @T.inline
+    def locate(i):
+        """The page and the row in it of key `lane % 16` of tile i; page -1 if the tile has no such key or the cache no such page."""
+        key: T.int32 = begin + (i * WARPS + warp) * KEYS + lane % KEYS
+        slot[0] = -1
+        slot[1] = 0
+        if key < end:
+            slot[0] = Table[b, T.truncdiv(key, page)]
+            slot[1] = key - T.truncdiv(key, page) * page
+            if slot[0] >= pages:
+                slot[0] = -1
+
+    @T.inline
+    def fetch(stage):
+        for c in T.unroll(KEYS * CHUNKS // 32):
+            row: T.int32 = T.truncdiv(c * 32 + lane, CHUNKS)
+            chunk: T.int32 = c * 32 + lane - row * CHUNKS
+            place: T.int32 = (chunk ^ (row % 8)) * 8
+            its_page: T.int32 = T.tvm_warp_shuffle(0xFFFFFFFF, slot[0], row, 32, 32)
+            its_row: T.int32 = T.tvm_warp_shuffle(0xFFFFFFFF, slot[1], row, 32, 32)
+            here: T.int32 = T.if_then_else(its_page >= 0, 1, 0)
+            T.ptx.cp_async(Ks.ptr_to([warp, stage, row, place]), K.ptr_to([T.max(its_page, 0), its_row, hk, chunk * 8]), 16,
+                           predicate=here, fill_mode="zero")
+            T.ptx.cp_async(Vs.ptr_to([warp, stage, row, place]), V.ptr_to([T.max(its_page, 0), its_row, hk, chunk * 8]), 16,
+                           predicate=here, fill_mode="zero")
+
+    for i in T.unroll(STAGES - 1):
+        if i < count:
+            locate(i)
+            fetch(i)
+        T.ptx.cp_async.commit_group()
+    if STAGES - 1 < count:
+        locate(STAGES - 1)
+    # The fragment of Q: a thread has rows lane / 4 and lane / 4 + 8, and four columns of 16.
+    for h in T.unroll(2):
+        row: T.int32 = first_row + lane // 4 + h * 8
+        n: T.int32 = T.truncdiv(row, group)
+        limit[h] = length - queries + n + 1
+        most[h] = T.float32(NEVER)
+        total[h] = 0.0
+        for step in T.unroll(D // 16):
+            for e in T.unroll(4):
+                column: T.int32 = step * 16 + e // 2 * 8 + lane % 4 * 2 + e % 2
+                if h * 8 < ROWS:
+                    query[step, e // 2 * 4 + h * 2 + e % 2] = T.if_then_else(
+                        lane // 4 + h * 8 < rows, Q[b, n, hk * group + row - n * group, column], T.cast(0, dtype))
+                else:
+                    query[step, e // 2 * 4 + h * 2 + e % 2] = T.cast(0, dtype)
+    for j, e in T.grid(D // 8, 4):
+        acc[j, e] = T.float32(0)
+
+    for i in range(count):
+        stage: T.int32 = i % STAGES
+        T.ptx.cp_async.wait_group(STAGES - 2)
+        T.cuda.warp_sync()
+        if i + (STAGES - 1) < count:
+            fetch((i + (STAGES - 1)) % STAGES)
+        T.ptx.cp_async.commit_group()
+        if i + STAGES < count:
+            locate(i + STAGES)
+        for j, e in T.grid(2, 4):
+            scores[j, e] = T.float32(0)
+        for step in T.unroll(D // 16):
+            T.ptx.ldmatrix(False, 4, ".b16", Ks.ptr_to([warp, stage, lane // 16 * 8 + lane % 8, ((step * 2 + lane // 8 % 2) ^ (lane % 8)) * 8]),
+                           *[keys.ptr_to([e]) for e in range(4)])
+            for j in T.unroll(2):
+                T.ptx.mma("m16n8k16", "row", "col", "float32", dtype, dtype, "float32",
+                          [scores.ptr_to([j, e]) for e in range(4)], [query_words.ptr_to([step, e]) for e in range(4)],
+                          [keys.ptr_to([j * 2 + e]) for e in range(2)], [scores.ptr_to([j, e]) for e in range(4)])
+        first_key: T.int32 = begin + (i * WARPS + warp) * KEYS + lane % 4 * 2
+        for h in T.unroll(ROWS // 8):
+            peak: T.float32 = most[h]
+            for j in T.unroll(2):
+                for e in T.unroll(2):
+                    key: T.int32 = first_key + j * 8 + e
+                    score: T.float32 = scores[j, h * 2 + e] * scale
+                    if cap > T.float32(0):
+                        score = T.tanh(score / cap) * cap
+                    score = score * T.float32(LOG2_E)
+                    if key >= T.min(end, limit[h]) or (window > 0 and key < limit[h] - window):
+                        score = T.float32(NEVER)
+                    scores[j, h * 2 + e] = score
+                    peak = T.max(peak, score)
+            peak = T.max(peak, T.tvm_warp_shuffle_xor(0xFFFFFFFF, peak, 1, 32, 32))
+            peak = T.max(peak, T.tvm_warp_shuffle_xor(0xFFFFFFFF, peak, 2, 32, 32))
+            keep: T.float32 = T.ptx.exp2(most[h] - peak)
+            total[h] = total[h] * keep
+            for j in T.unroll(2):
+                for e in T.unroll(2):
+                    weight: T.float32 = T.ptx.exp2(scores[j, h * 2 + e] - peak)
+                    # A row that has seen no key has no maximum: its weights are 0, not exp2(0).
+                    if scores[j, h * 2 + e] <= T.float32(NEVER):
+                        weight = 0.0
+                    total[h] += weight
+                    weights[j * 4 + h * 2 + e] = T.cast(weight, dtype)
+            for j in T.unroll(D // 8):
+                for e in T.unroll(2):
+                    acc[j, h * 2 + e] = acc[j, h * 2 + e] * keep
+            most[h] = peak
+        if ROWS == 8:
+            for j in T.unroll(2):
+                for e in T.unroll(2):
+                    weights[j * 4 + 2 + e] = T.cast(0, dtype)
+        for step in T.unroll(D // 16):
+            T.ptx.ldmatrix(True, 4, ".b16", Vs.ptr_to([warp, stage, lane % 16, ((step * 2 + lane // 16) ^ (lane % 8)) * 8]),
+                           *[values.ptr_to([e]) for e in range(4)])
+            for j in T.unroll(2):
+                T.ptx.mma("m16n8k16", "row", "col", "float32", dtype, dtype, "float32",
+                          [acc.ptr_to([step * 2 + j, e]) for e in range(4)], [weight_words.ptr_to([e]) for e in range(4)],
+                          [values.ptr_to([j * 2 + e]) for e in range(2)], [acc.ptr_to([step * 2 + j, e]) for e in range(4)])
+        T.cuda.warp_sync()
+
+    # The warps together: the stages are free for their sums.
+    T.ptx.cp_async.wait_group(0)
+    T.cuda.cta_sync()
+    for h in T.unroll(ROWS // 8):
+        total[h] += T.tvm_warp_shuffle_xor(0xFFFFFFFF, total[h], 1, 32, 32)
+        total[h] += T.tvm_warp_shuffle_xor(0xFFFFFFFF, total[h], 2, 32, 32)
+        if lane % 4 == 0:
+            tops[warp, h * 8 + lane // 4, 0] = most[h]
+            tops[warp, h * 8 + lane // 4, 1] = total[h]
+        for j in T.unroll(D // 8):
+            for e in T.unroll(2):
+                sums[warp, h * 8 + lane // 4, j * 8 + lane % 4 * 2 + e] = acc[j, h * 2 + e]
+    T.cuda.cta_sync()
+    # A part has the sums of ROWS rows, then the maximum and the total of each. A thread has four columns.
+    PART = T.meta_var(ROWS * (D + 2))
+    number: T.int32 = b * (tiles * heads_of_k) + tile
+    first_part: T.int64 = T.cast(number, "int64") * T.cast(splits, "int64") * T.int64(PART)
+    value = T.alloc_local((4,), "float32")
+    result = T.alloc_local((4,), dtype)
+
+    @T.inline
+    def write(row, column, weight):
+        n: T.int32 = T.truncdiv(first_row + row, group)
+        for e in T.unroll(4):
+            result[e] = T.cast(T.if_then_else(weight > T.float32(0), value[e] / weight, T.float32(0)), dtype)
+        for e in T.unroll(4):
+            O[b, n, hk * group + first_row + row - n * group, column + e] = result[e]
+
+    for k in range(T.ceildiv(ROWS * D, WARPS * 128)):
+        row: T.int32 = T.truncdiv((k * (WARPS * 32) + tid) * 4, D)
+        column: T.int32 = (k * (WARPS * 32) + tid) * 4 - row * D
+        if row < rows:
+            peak: T.float32 = tops[0, row, 0]
+            for w in T.unroll(WARPS - 1):
+                peak = T.max(peak, tops[w + 1, row, 0])
+            weight: T.float32 = 0.0
+            for e in T.unroll(4):
+                value[e] = T.float32(0)
+            for w in T.unroll(WARPS):
+                factor: T.float32 = T.ptx.exp2(tops[w, row, 0] - peak)
+                weight += tops[w, row, 1] * factor
+                for e in T.unroll(4):
+                    value[e] += sums[w, row, column + e] * factor
+            if splits == 1:
+                write(row, column, weight)
+            else:
+                part: T.int64 = first_part + T.cast(split * PART, "int64")
+                for e in T.unroll(4):
+                    Partial[part + T.cast(row * D + column + e, "int64")] = value[e]
+                if column == 0:
+                    Partial[part + T.cast(ROWS * D + row * 2, "int64")] = peak
+                    Partial[part + T.cast(ROWS * D + row * 2 + 1, "int64")] = weight
+    if splits > 1:
+        T.evaluate(T.cuda.thread_fence())
+        T.cuda.cta_sync()
+        if tid == 0:
+            arrived[0] = T.cuda.atomic_add(Counters.ptr_to([number]), 1)
+            T.evaluate(T.cuda.thread_fence())
+        T.cuda.cta_sync()
+        if arrived[0] == splits - 1:
+            if tid == 0:
+                T.evaluate(T.cuda.atomic_add(Counters.ptr_to([number]), 0 - splits))
+            # Several parts are loaded at a time: their latency would be most of the time otherwise.
+            peaks = T.alloc_local((AT_A_TIME,), "float32")
+            totals = T.alloc_local((AT_A_TIME,), "float32")
+            its_values = T.alloc_local((AT_A_TIME, 4), "float32")
+            for k in range(T.ceildiv(ROWS * D, WARPS * 128)):
+                row: T.int32 = T.truncdiv((k * (WARPS * 32) + tid) * 4, D)
+                column: T.int32 = (k * (WARPS * 32) + tid) * 4 - row * D
+                if row < rows:
+                    peak: T.float32 = NEVER
+                    weight: T.float32 = 0.0
+                    for e in T.unroll(4):
+                        value[e] = T.float32(0)
+                    for turn in range(T.truncdiv(splits + (AT_A_TIME - 1), AT_A_TIME)):
+                        for j in T.unroll(AT_A_TIME):
+                            peaks[j] = T.float32(NEVER)
+                            totals[j] = T.float32(0)
+                            for e in T.unroll(4):
+                                its_values[j, e] = T.float32(0)
+                            if turn * AT_A_TIME + j < splits:
+                                at: T.int64 = first_part + T.cast((turn * AT_A_TIME + j) * PART, "int64")
+                                peaks[j] = Partial[at + T.cast(ROWS * D + row * 2, "int64")]
+                                totals[j] = Partial[at + T.cast(ROWS * D + row * 2 + 1, "int64")]
+                                for e in T.unroll(4):
+                                    its_values[j, e] = Partial[at + T.cast(row * D + column + e, "int64")]
+                        higher: T.float32 = peak
+                        for j in T.unroll(AT_A_TIME):
+                            higher = T.max(higher, peaks[j])
+                        keep: T.float32 = T.ptx.exp2(peak - higher)
+                        weight = weight * keep
+                        for e in T.unroll(4):
+                            value[e] = value[e] * keep
+                        for j in T.unroll(AT_A_TIME):
+                            factor: T.float32 = T.ptx.exp2(peaks[j] - higher)
+                            weight += totals[j] * factor
+                            for e in T.unroll(4):
+                                value[e] += its_values[j, e] * factor
+                        peak = higher
+                    write(row, column, weight)
+
+
+@T.jit
+def append(k: T.handle, v: T.handle, k_cache: T.handle, v_cache: T.handle, table: T.handle, sequences: T.handle, positions: T.handle,
+           frequencies: T.handle, interleaved: T.int32, *, dtype: T.constexpr):
+    """Writes key and value of each token, `[tokens, heads, head]`, to the row of its position in the pages of its sequence. If there are
+    frequencies, the keys are turned by their positions first. Tokens without a row (a negative position, no page) are left out."""
+    tokens, heads, head, pages, page, batch, width, pairs = (T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32(),
+                                                             T.int32())
+    a0, a1, b0, b1, t0 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
+    k0, k1, k2, v0, v1, v2 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
+    K = T.match_buffer(k, (tokens, heads, head), dtype, strides=(a0, a1, 1))
+    V = T.match_buffer(v, (tokens, heads, head), dtype, strides=(b0, b1, 1))
+    K_cache = T.match_buffer(k_cache, (pages, page, heads, head), dtype, strides=(k0, k1, k2, 1))
+    V_cache = T.match_buffer(v_cache, (pages, page, heads, head), dtype, strides=(v0, v1, v2, 1))
+    Table = T.match_buffer(table, (batch, width), "int32", strides=(t0, 1))
+    Sequences = T.match_buffer(sequences, (tokens,), "int32")
+    Positions = T.match_buffer(positions, (tokens,), "int32")
+    Frequencies = T.match_buffer(frequencies, (pairs,), "float32")
+    VEC = T.meta_var(vector(dtype))
+    T.device_entry()
+    token = T.cta_id([tokens])
+    tid = T.thread_id([128])
+    cosines = T.alloc_shared((MAX_PAIRS,), "float32")
+    sines = T.alloc_shared((MAX_PAIRS,), "float32")
+    one = T.alloc_local((VEC,), dtype)
+    two = T.alloc_local((VEC,), dtype)
+    position: T.int32 = Positions[token]
+    sequence: T.int32 = Sequences[token]
+    its_page: T.int32 = -1
+    its_row: T.int32 = 0
+    if sequence >= 0 and sequence < batch and position >= 0:
+        if T.truncdiv(position, page) < width:
+            its_page = Table[sequence, T.truncdiv(position, page)]
+            its_row = position - T.truncdiv(position, page) * page
+    if its_page >= 0 and its_page < pages:
+        angles(cosines, sines, position, Frequencies, pairs, tid, 128)
+        T.cuda.cta_sync()
+        groups: T.int32 = T.truncdiv(head + (VEC - 1), VEC)
+        for c in range(T.truncdiv(heads * groups + 127, 128)):
+            item: T.int32 = c * 128 + tid
+            if item < heads * groups:
+                h: T.int32 = T.truncdiv(item, groups)
+                column: T.int32 = (item - h * groups) * VEC
+                Ks = T.decl_buffer((head,), dtype, data=K.ptr_to([token, h, 0]), scope="global")
+                Vs = T.decl_buffer((head,), dtype, data=V.ptr_to([token, h, 0]), scope="global")
+                Kc = T.decl_buffer((head,), dtype, data=K_cache.ptr_to([its_page, its_row, h, 0]), scope="global")
+                Vc = T.decl_buffer((head,), dtype, data=V_cache.ptr_to([its_page, its_row, h, 0]), scope="global")
+                bits: T.uint8 = misaligned(K.ptr_to([token, h, 0])) | misaligned(K_cache.ptr_to([its_page, its_row, h, 0]))
+                bits_of_v: T.uint8 = misaligned(V.ptr_to([token, h, 0])) | misaligned(V_cache.ptr_to([its_page, its_row, h, 0]))
+                load(two, 0, Vs, column, head, bits_of_v == T.uint8(0), dtype, VEC)
+                load(one, 0, Ks, column, head, bits == T.uint8(0), dtype, VEC)
+                store(Vc, column, head, two, 0, bits_of_v == T.uint8(0), dtype, VEC)
+                if column < 2 * pairs:
+                    if interleaved != 0:
+                        for e in T.unroll(VEC // 2):
+                            if column + 2 * e < 2 * pairs:
+                                at: T.int32 = column // 2 + e
+                                x: T.float32 = T.cast(one[2 * e], "float32")
+                                y: T.float32 = T.cast(one[2 * e + 1], "float32")
+                                one[2 * e] = T.cast(x * cosines[at] - y * sines[at], dtype)
+                                one[2 * e + 1] = T.cast(y * cosines[at] + x * sines[at], dtype)
+                    else:
+                        # The other elements of the pairs; they are in the cache lines that the row's other threads load.
+                        for e in T.unroll(VEC):
+                            if column + e < 2 * pairs:
+                                at: T.int32 = T.if_then_else(column + e < pairs, column + e, column + e - pairs)
+                                x: T.float32 = T.cast(one[e], "float32")
+                                y: T.float32 = T.cast(Ks[T.if_then_else(column + e < pairs, column + e + pairs, column + e - pairs)], "float32")
+                                sine: T.float32 = T.if_then_else(column + e < pairs, 0.0 - sines[at], sines[at])
+                                one[e] = T.cast(x * cosines[at] + y * sine, dtype)
+                store(Kc, column, head, one, 0, bits == T.uint8(0), dtype, VEC)
+
+
+@T.prim_func
+def advance(x: T.handle):
+    """Adds 1 to each number that is not negative."""
+    count = T.int32()
+    step = T.int64()
+    X = T.match_buffer(x, (count,), "int32", strides=(step,))
+    T.device_entry()
+    block = T.cta_id([T.ceildiv(count, 128)])
+    tid = T.thread_id([128])
+    i: T.int32 = block * 128 + tid
+    if i < count:
+        if X[i] >= 0:
+            X[i] = X[i] + 1

@@ -1,0 +1,329 @@
+//! Weights of few bits: the formats of GGUF files, 4 bits with groups (GPTQ, AWQ), and float8.
+//!
+//! | format | a block | bits per weight |
+//! |---|---|---|
+//! | `Q8_0` | 32 weights: a float16 factor, signed bytes | 8.5 |
+//! | `Q4_K` | 256 weights: 8 parts with a factor and a minimum of 6 bits each, two float16 factors of those | 4.5 |
+//! | `Q6_K` | 256 weights: 16 parts with a signed factor of 8 bits each, a float16 factor of those | 6.5625 |
+//!
+//! | [`Int4`] | a group: a float16 factor, a zero of 8 bits | 4 and 24 for each group |
+//! | float8 | a group: a float32 factor | 8 and 32 for each group |
+//!
+//! A matrix `[outputs, columns]` in a format of GGUF is a tensor of bytes, `[outputs, bytes of a row]`, exactly as in the file. [`matmul`] is for few
+//! rows: its time is that of the weights' bytes. For many rows, [`dequantize`] once and multiply by `gemm`.
+
+mod repack;
+
+pub use repack::{Int4, Layout};
+
+use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor, bf16, f8e4m3, f16};
+
+use crate::generated::kernels;
+use crate::machine::Machine;
+use crate::{Error, Result};
+
+mod sealed {
+    use super::kernels;
+
+    pub trait Kernels:
+        kernels::quant_matmul::Element
+        + kernels::quant_dequantize::Element
+        + kernels::quant_matmul_int4::Element
+        + kernels::quant_dequantize_int4::Element
+        + kernels::quant_matmul_fp8::Element
+        + kernels::quant_dequantize_fp8::Element
+    {
+    }
+}
+
+/// An element type of the other operands: `bf16` or `f16`.
+pub trait Element: sealed::Kernels {}
+
+impl sealed::Kernels for bf16 {}
+impl sealed::Kernels for f16 {}
+impl Element for bf16 {}
+impl Element for f16 {}
+
+/// A form of weights in GGUF files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[allow(non_camel_case_types)]
+pub enum Format {
+    /// 8 bits.
+    Q8_0,
+    /// 4 bits with minima.
+    Q4_K,
+    /// 6 bits.
+    Q6_K,
+}
+
+impl Format {
+    /// Weights and bytes of a block.
+    fn block(self) -> (usize, usize) {
+        match self {
+            Format::Q8_0 => (32, 34),
+            Format::Q4_K => (256, 144),
+            Format::Q6_K => (256, 210),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Format::Q8_0 => "Q8_0",
+            Format::Q4_K => "Q4_K",
+            Format::Q6_K => "Q6_K",
+        }
+    }
+
+    /// The bytes of a row with this number of weights; `None` if it is not a whole number of blocks.
+    pub fn bytes_of_row(self, columns: usize) -> Option<usize> {
+        let (weights, bytes) = self.block();
+        columns.is_multiple_of(weights).then(|| columns / weights * bytes)
+    }
+}
+
+/// A matrix of weights, `[outputs, columns]`.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Weights<'a> {
+    /// Rows of blocks, `[outputs, bytes of a row]`.
+    Gguf(Format, &'a Tensor<u8>),
+    /// 4 bits.
+    Int4(&'a Int4),
+    /// Float8 `[outputs, columns]`, and the factor of each group of columns `[outputs, groups]`; one group for a factor of each row.
+    Fp8(&'a Tensor<f8e4m3>, &'a Tensor<f32>),
+}
+
+impl Weights<'_> {
+    /// Checks them as a matrix of these extents, and gives the columns of a group.
+    fn check(&self, outputs: usize, columns: usize) -> Result<usize> {
+        let extents = [outputs, columns];
+        match self {
+            Weights::Gguf(format, weights) => {
+                let Some(bytes) = format.bytes_of_row(columns) else {
+                    return Err(Error::Shape(format!(
+                        "rows of {format:?} have a multiple of {} weights, not {columns}",
+                        format.block().0
+                    )));
+                };
+                let multiple = if *format == Format::Q4_K { 4 } else { 2 };
+                check_rows(&format!("{format:?}"), weights, extents, bytes, multiple)?;
+                Ok(columns.max(1))
+            }
+            Weights::Int4(weights) => {
+                check_rows("Int4", &weights.bytes, extents, columns / 2, 4)?;
+                if weights.zeros.shape() != weights.scales.shape() {
+                    return Err(Error::Shape(format!(
+                        "scales and zeros have the same shape, not {:?} and {:?}",
+                        weights.scales.shape(),
+                        weights.zeros.shape()
+                    )));
+                }
+                check_groups(&weights.scales, outputs, columns)
+            }
+            Weights::Fp8(weights, scales) => {
+                check_rows("float8", weights, extents, columns, 4)?;
+                check_groups(scales, outputs, columns)
+            }
+        }
+    }
+}
+
+fn check_rows<T: tirx_rt::Element>(
+    name: &str,
+    weights: &Tensor<T>,
+    [outputs, columns]: [usize; 2],
+    bytes: usize,
+    multiple: u64,
+) -> Result<()> {
+    if weights.shape() != [outputs, bytes] {
+        return Err(Error::Shape(format!(
+            "{outputs} rows of {columns} weights in {name} have the shape [{outputs}, {bytes}] in bytes, not {:?}",
+            weights.shape()
+        )));
+    }
+    let aligned =
+        weights.address().is_multiple_of(multiple) && weights.strides()[0].is_multiple_of(multiple as usize);
+    if !weights.is_empty() && (weights.strides()[1] != 1 || !aligned) {
+        return Err(Error::Shape(format!(
+            "rows of {name} are contiguous and begin at multiples of {multiple} bytes; the strides are {:?}",
+            weights.strides()
+        )));
+    }
+    for extent in [outputs.saturating_mul(8), columns] {
+        if i32::try_from(extent).is_err() {
+            return Err(Error::Shape(format!(
+                "weights of the shape {:?} are too large for a launch",
+                weights.shape()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn check_groups<T: tirx_rt::Element>(scales: &Tensor<T>, outputs: usize, columns: usize) -> Result<usize> {
+    let groups = match *scales.shape() {
+        [rows, groups] if rows == outputs && groups > 0 && columns.is_multiple_of(8 * groups) => groups,
+        _ => {
+            return Err(Error::Shape(format!(
+                "scales have the shape [{outputs}, groups], and a group has a multiple of 8 of {columns} columns; their shape is {:?}",
+                scales.shape()
+            )));
+        }
+    };
+    if groups > 1 && scales.strides()[1] != 1 {
+        return Err(Error::Shape(format!(
+            "the rows of scales are contiguous; the strides are {:?}",
+            scales.strides()
+        )));
+    }
+    Ok((columns / groups).max(1))
+}
+
+/// Y = X Wᵀ for X `[rows, columns]`, W `[outputs, columns]` and Y `[rows, outputs]`.
+///
+/// Every eight rows of X read the weights once, so it is meant for up to 16 rows.
+///
+/// ```
+/// use tirx_kernels::quant::{self, Format, Weights};
+/// # use tirx_rt::{Device, Tensor, f16};
+/// # fn main() -> tirx_kernels::Result<()> {
+/// # let stream = Device::simulator().default_stream();
+/// // One row of 32 weights: the factor 0.5, and 32 times the number 3.
+/// let bytes: Vec<u8> = f16::from_f32(0.5).to_le_bytes().into_iter().chain([3; 32]).collect();
+/// let weights = Tensor::from_slice(&stream, &bytes, [1, 34])?;
+/// let x = Tensor::full(&stream, f16::ONE, [1, 32])?;
+/// let mut y = Tensor::zeros(&stream, [1, 1])?;
+/// quant::matmul(&stream, &x, Weights::Gguf(Format::Q8_0, &weights), &mut y)?;
+/// assert_eq!(y.to_vec()?[0].to_f32(), 48.0);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`Error::Shape`] if the shapes do not fit each other, rows are not contiguous, or rows of X are not aligned to 16 bytes;
+/// [`Error::Runtime`] for those of the launch.
+pub fn matmul<T: Element>(
+    stream: &Stream,
+    x: &impl AsTensor<T>,
+    weights: Weights<'_>,
+    y: &mut impl AsTensorMut<T>,
+) -> Result<()> {
+    let (x, y) = (x.tensor(), y.tensor_mut());
+    let (&[rows, columns], &[of_y, outputs]) = (x.shape(), y.shape()) else {
+        return Err(Error::Shape(format!(
+            "X has the shape [rows, columns] and Y [rows, outputs]; they have {:?} and {:?}",
+            x.shape(),
+            y.shape()
+        )));
+    };
+    if rows != of_y {
+        return Err(Error::Shape(format!("X has {rows} rows and Y has {of_y}")));
+    }
+    let group = weights.check(outputs, columns)? as i32;
+    if y.is_empty() {
+        return Ok(());
+    }
+    if columns == 0 {
+        y.fill_zero(stream)?;
+        return Ok(());
+    }
+    if x.strides()[1] != 1 || !x.strides()[0].is_multiple_of(8) || !x.address().is_multiple_of(16) {
+        return Err(Error::Shape(format!(
+            "rows of X are contiguous and begin at multiples of 16 bytes; the strides are {:?}",
+            x.strides()
+        )));
+    }
+    if outputs > 1 && y.strides()[1] != 1 {
+        return Err(Error::Shape(format!(
+            "rows of Y are contiguous; the strides are {:?}",
+            y.strides()
+        )));
+    }
+    if rows > 8 * 65535 {
+        return Err(Error::Shape(format!(
+            "X has at most {} rows, not {rows}",
+            8 * 65535
+        )));
+    }
+    // Enough warps to have the bytes of the memory's latency in flight: 48 for each multiprocessor.
+    let machine = Machine::of_device(&stream.device())?;
+    let (m, rows_at_a_time) = if rows == 1 { (1, 4) } else { (8, 2) };
+    let wanted = 48.0 * machine.multiprocessors / outputs.div_ceil(rows_at_a_time) as f64;
+    let most = columns.div_ceil(256);
+    let warps = [8, 4, 2]
+        .into_iter()
+        .find(|w| *w as f64 <= wanted && *w <= most)
+        .unwrap_or(1) as i32;
+    match weights {
+        Weights::Gguf(format, weights) => {
+            let constexpr = kernels::quant_matmul::Constexpr {
+                FORMAT: format.name(),
+                M: m,
+            };
+            let none = weights.slice(0, 0..0)?;
+            kernels::quant_matmul::<T>(stream, constexpr, x, weights, &none, &none, y, warps, group)?;
+        }
+        Weights::Int4(w) => {
+            let constexpr = kernels::quant_matmul_int4::Constexpr { M: m };
+            kernels::quant_matmul_int4::<T>(
+                stream, constexpr, x, &w.bytes, &w.scales, &w.zeros, y, warps, group,
+            )?;
+        }
+        Weights::Fp8(w, scales) => {
+            let constexpr = kernels::quant_matmul_fp8::Constexpr { M: m };
+            let bytes = w.as_bits::<u8>()?;
+            let none = bytes.slice(0, 0..0)?;
+            let none = none.reshape([0, scales.shape()[1]])?;
+            kernels::quant_matmul_fp8::<T>(stream, constexpr, x, &bytes, scales, &none, y, warps, group)?;
+        }
+    }
+    Ok(())
+}
+
+/// Y = W: the numbers of weights, rounded to the element type of Y `[outputs, columns]`.
+///
+/// # Errors
+/// As for [`matmul`], with rows of Y aligned to 16 bytes.
+pub fn dequantize<T: Element>(
+    stream: &Stream,
+    weights: Weights<'_>,
+    y: &mut impl AsTensorMut<T>,
+) -> Result<()> {
+    let y = y.tensor_mut();
+    let &[outputs, columns] = y.shape() else {
+        return Err(Error::Shape(format!(
+            "Y has the shape [outputs, columns], not {:?}",
+            y.shape()
+        )));
+    };
+    let group = weights.check(outputs, columns)? as i32;
+    if y.is_empty() {
+        return Ok(());
+    }
+    if y.strides()[1] != 1 || !y.strides()[0].is_multiple_of(8) || !y.address().is_multiple_of(16) {
+        return Err(Error::Shape(format!(
+            "rows of Y are contiguous and begin at multiples of 16 bytes; the strides are {:?}",
+            y.strides()
+        )));
+    }
+    match weights {
+        Weights::Gguf(format, weights) => {
+            let constexpr = kernels::quant_dequantize::Constexpr {
+                FORMAT: format.name(),
+            };
+            let none = weights.slice(0, 0..0)?;
+            kernels::quant_dequantize::<T>(stream, constexpr, weights, &none, &none, y, group)?;
+        }
+        Weights::Int4(w) => {
+            kernels::quant_dequantize_int4::<T>(stream, &w.bytes, &w.scales, &w.zeros, y, group)?;
+        }
+        Weights::Fp8(w, scales) => {
+            let bytes = w.as_bits::<u8>()?;
+            let none = bytes.slice(0, 0..0)?;
+            let none = none.reshape([0, scales.shape()[1]])?;
+            kernels::quant_dequantize_fp8::<T>(stream, &bytes, scales, &none, y, group)?;
+        }
+    }
+    Ok(())
+}

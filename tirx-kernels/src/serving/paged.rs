@@ -1,0 +1,548 @@
+//! Attention to keys and values in pages, for decoding and for prompts in parts, and the caches that hold them.
+//!
+//! | tensor | shape |
+//! |---|---|
+//! | Q, O | `[batch, heads, head]`, or `[batch, queries, heads, head]` |
+//! | caches of K and V | `[pages, rows of a page, heads of K, head]` |
+//! | page table | `[batch, most pages of a sequence]`, `i32`: row j of a sequence is row j mod page size of the page at j / page size |
+//! | lengths | `[batch]`, `i32`: the keys of each sequence, those of this call's queries included |
+//!
+//! Elements are `bf16` or `f16`, `head` is 64, 128 or 256, pages have any size. The lengths stay on the device, so a captured call serves
+//! growing sequences. Pages outside of the cache are read as zeros. Kernels run on every GPU from `sm_80` on.
+
+use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor, View, bf16, f16};
+
+use super::rope::{MAX_PAIRS, Pairs};
+use super::rows::{has_shape, number, same_shape};
+use crate::generated::kernels;
+use crate::machine::Machine;
+use crate::{Error, Result};
+
+mod sealed {
+    use super::kernels;
+
+    pub trait Kernels: kernels::paged_decode::Element + kernels::paged_append::Element {}
+}
+
+/// An element type of a cache: `bf16` or `f16`.
+pub trait Element: sealed::Kernels {}
+
+impl sealed::Kernels for bf16 {}
+impl sealed::Kernels for f16 {}
+impl Element for bf16 {}
+impl Element for f16 {}
+
+/// The keys that a query sees, the form of its scores, and the division of the work. [`Options::default`] is attention to all keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Options {
+    /// The factor of scores; 1 / sqrt(`head`) if it is not given.
+    pub scale: Option<f32>,
+    /// The number of keys that a query sees at most, up to its own position.
+    pub window: Option<usize>,
+    /// The bound of scores: each becomes `cap * tanh(score / cap)`.
+    pub cap: Option<f32>,
+    /// The greatest length that the division of the work expects; that of the page table if it is not given. Longer sequences are right, but
+    /// slower.
+    pub longest: Option<usize>,
+    /// The ranges that the keys of a sequence are divided into; chosen by a model of the time if it is not given.
+    pub splits: Option<usize>,
+}
+
+impl Options {
+    /// With this factor of scores.
+    pub fn scale(self, scale: f32) -> Options {
+        Options {
+            scale: Some(scale),
+            ..self
+        }
+    }
+
+    /// With a window of `keys` keys.
+    pub fn window(self, keys: usize) -> Options {
+        Options {
+            window: Some(keys),
+            ..self
+        }
+    }
+
+    /// With this bound of scores.
+    pub fn cap(self, cap: f32) -> Options {
+        Options {
+            cap: Some(cap),
+            ..self
+        }
+    }
+
+    /// For sequences of at most about this length.
+    pub fn longest(self, keys: usize) -> Options {
+        Options {
+            longest: Some(keys),
+            ..self
+        }
+    }
+
+    /// With this number of ranges of keys.
+    pub fn splits(self, splits: usize) -> Options {
+        Options {
+            splits: Some(splits),
+            ..self
+        }
+    }
+}
+
+/// Memory for the results of ranges of keys, which [`decode`] combines. One workspace serves all layers of a model, one call at a time.
+#[derive(Debug)]
+pub struct Workspace {
+    partial: Tensor<f32>,
+    counters: Tensor<i32>,
+}
+
+impl Workspace {
+    /// Memory for calls of [`decode`] with these tensors and options. In other calls a small workspace bounds the ranges of keys, which
+    /// costs time and changes no result by more than rounding.
+    ///
+    /// # Errors
+    /// As for [`decode`].
+    pub fn for_decode<T: Element>(
+        stream: &Stream,
+        q: &impl AsTensor<T>,
+        k_cache: &impl AsTensor<T>,
+        page_table: &impl AsTensor<i32>,
+        options: Options,
+    ) -> Result<Workspace> {
+        let q = four(q.tensor())?;
+        let division = Division::new(stream, &q, k_cache.tensor(), page_table.tensor(), options)?;
+        // Calls with fewer blocks have more ranges, up to about two waves of blocks.
+        let blocks = if options.splits.is_none() {
+            MAX_BLOCKS_OF_RANGES
+        } else {
+            0
+        };
+        Ok(Workspace {
+            partial: Tensor::zeros(
+                stream,
+                [division.partial().max(blocks * 16 * (division.head + 2))],
+            )?,
+            counters: Tensor::zeros(stream, [division.counters().max(blocks)])?,
+        })
+    }
+}
+
+/// The most ranges of keys of a sequence.
+const MAX_SPLITS: usize = 256;
+
+/// The blocks of calls with several ranges for which a workspace has memory in any case.
+const MAX_BLOCKS_OF_RANGES: usize = 600;
+
+/// The blocks of a launch.
+struct Division {
+    batch: usize,
+    heads_of_k: usize,
+    head: usize,
+    /// Rows of a tile: queries times heads that share a head of K.
+    rows: usize,
+    tiles: usize,
+    splits: usize,
+}
+
+impl Division {
+    fn new<T: Element>(
+        stream: &Stream,
+        q: &Tensor<T>,
+        k_cache: &Tensor<T>,
+        page_table: &Tensor<i32>,
+        options: Options,
+    ) -> Result<Division> {
+        let (&[batch, queries, heads, head], &[_, page, heads_of_k, _]) = (q.shape(), k_cache.shape()) else {
+            return Err(Error::Shape(format!(
+                "Q has the shape [batch, heads, head] or [batch, queries, heads, head], a cache [pages, rows of a page, heads of K, head]; they \
+                 have {:?} and {:?}",
+                q.shape(),
+                k_cache.shape()
+            )));
+        };
+        if heads_of_k == 0 || heads % heads_of_k != 0 {
+            return Err(Error::Shape(format!(
+                "the heads of Q share the heads of K evenly; there are {heads} and {heads_of_k}"
+            )));
+        }
+        let &[_, width] = page_table.shape() else {
+            return Err(Error::Shape(format!(
+                "the page table has the shape [batch, most pages of a sequence], not {:?}",
+                page_table.shape()
+            )));
+        };
+        let all_rows = queries * (heads / heads_of_k);
+        let rows = if all_rows <= 8 { 8 } else { 16 };
+        let tiles = all_rows.div_ceil(rows);
+        let machine = Machine::of_device(&stream.device())?;
+        // Two blocks fit into the shared memory of a multiprocessor.
+        let resident = 2.0;
+        let longest = options
+            .longest
+            .unwrap_or(usize::MAX)
+            .min(width.saturating_mul(page));
+        let splits = match options.splits {
+            Some(splits) => splits.clamp(1, MAX_SPLITS),
+            None => splits(
+                batch * tiles * heads_of_k,
+                longest,
+                resident * machine.multiprocessors,
+            ),
+        };
+        Ok(Division {
+            batch,
+            heads_of_k,
+            head,
+            rows,
+            tiles,
+            splits,
+        })
+    }
+
+    /// The float32 numbers of all ranges.
+    fn partial(&self) -> usize {
+        match self.splits {
+            1 => 0,
+            splits => self.counters() * splits * self.rows * (self.head + 2),
+        }
+    }
+
+    fn counters(&self) -> usize {
+        self.batch * self.tiles * self.heads_of_k
+    }
+}
+
+/// The ranges with the least time for `blocks` blocks per range: waves of blocks, each with its share of the keys and the time that 64 keys
+/// take to fill the pipeline; ranges add the time of their combination.
+fn splits(blocks: usize, longest: usize, resident: f64) -> usize {
+    let time = |splits: usize| {
+        let waves = ((blocks * splits) as f64 / resident).ceil();
+        let combination = if splits > 1 { 64.0 + splits as f64 } else { 0.0 };
+        waves * (longest as f64 / splits as f64 + 64.0) + combination
+    };
+    let counts = 1..=longest.div_ceil(128).clamp(1, MAX_SPLITS);
+    let least = counts.clone().map(time).fold(f64::INFINITY, f64::min);
+    // The fewest that are nearly the best: each range writes its results and reads them again.
+    counts
+        .into_iter()
+        .find(|splits| time(*splits) <= least * 1.03)
+        .unwrap_or(1)
+}
+
+fn four<T: Element>(q: &Tensor<T>) -> Result<View<'_, T>> {
+    Ok(match *q.shape() {
+        [_, _, _] => q.unsqueeze(1)?,
+        [batch, ..] => q.slice(0, 0..batch)?,
+        [] => return Err(Error::Shape("Q has at least three dimensions".into())),
+    })
+}
+
+fn check_cache<T: Element>(name: &str, cache: &Tensor<T>) -> Result<()> {
+    let aligned = cache.address().is_multiple_of(16)
+        && cache.strides()[3] == 1
+        && cache.strides()[..3].iter().all(|stride| stride % 8 == 0);
+    if aligned || cache.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Shape(format!(
+        "{name} has heads that are not contiguous, strides {:?} that are not multiples of 8 elements, or an address that is not a multiple of 16",
+        cache.strides()
+    )))
+}
+
+/// O = softmax(scale Q Kᵀ) V, with keys and values from the pages of each sequence. A sequence without keys gives zeros.
+///
+/// With several queries per sequence, the last one sees all keys and each one before sees one key less: a part of a prompt, whose keys are
+/// in the cache already.
+///
+/// ```
+/// use tirx_kernels::paged::{self, Options, Workspace};
+/// # use tirx_rt::{Device, Tensor, bf16};
+/// # fn main() -> tirx_kernels::Result<()> {
+/// # let stream = Device::simulator().default_stream();
+/// # let ones = |shape: [usize; 4]| Tensor::from_slice(&stream, &vec![bf16::ONE; shape.iter().product()], shape);
+/// let (k, v) = (ones([5, 16, 1, 64])?, ones([5, 16, 1, 64])?); // five pages of 16 rows
+/// let q = Tensor::from_slice(&stream, &[bf16::ONE; 2 * 4 * 64], [2, 4, 64])?;
+/// let table = Tensor::from_slice(&stream, &[4, 0, 2, 1], [2, 2])?;
+/// let lengths = Tensor::from_slice(&stream, &[20, 3], [2])?;
+/// let mut o = Tensor::zeros(&stream, [2, 4, 64])?;
+/// let mut workspace = Workspace::for_decode(&stream, &q, &k, &table, Options::default())?;
+/// paged::decode(&stream, &q, &k, &v, &table, &lengths, &mut o, &mut workspace, Options::default())?;
+/// assert_eq!(o.to_vec()?[0], bf16::ONE);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`Error::Shape`] if the shapes do not fit each other or are not supported, or the workspace is too small; [`Error::Runtime`] for those
+/// of the launch.
+#[allow(clippy::too_many_arguments)]
+pub fn decode<T: Element>(
+    stream: &Stream,
+    q: &impl AsTensor<T>,
+    k_cache: &impl AsTensor<T>,
+    v_cache: &impl AsTensor<T>,
+    page_table: &impl AsTensor<i32>,
+    lengths: &impl AsTensor<i32>,
+    o: &mut impl AsTensorMut<T>,
+    workspace: &mut Workspace,
+    options: Options,
+) -> Result<()> {
+    let (k, v, table, lengths) = (
+        k_cache.tensor(),
+        v_cache.tensor(),
+        page_table.tensor(),
+        lengths.tensor(),
+    );
+    let (q, o) = (q.tensor(), o.tensor_mut());
+    same_shape(("Q", q.shape()), ("O", o.shape()))?;
+    same_shape(("the cache of K", k.shape()), ("the cache of V", v.shape()))?;
+    let q = four(q)?;
+    let division = Division::new(stream, &q, k, table, options)?;
+    let (batch, head, heads_of_k) = (division.batch, division.head, division.heads_of_k);
+    let (pages, page) = (k.shape()[0], k.shape()[1]);
+    has_shape(
+        "the cache",
+        k.shape(),
+        &[pages, page, heads_of_k, head],
+        "with the heads of Q",
+    )?;
+    has_shape(
+        "the page table",
+        table.shape(),
+        &[batch, table.shape()[1]],
+        "a row for each sequence",
+    )?;
+    has_shape("the lengths", lengths.shape(), &[batch], "one for each sequence")?;
+    if q.is_empty() {
+        return Ok(());
+    }
+    if ![64, 128, 256].contains(&head) {
+        return Err(Error::Shape(format!(
+            "heads have 64, 128 or 256 elements; they have {head}"
+        )));
+    }
+    if k.is_empty() || table.is_empty() {
+        o.fill_zero(stream)?;
+        return Ok(());
+    }
+    if q.strides()[3] != 1 || o.strides().last() != Some(&1) {
+        return Err(Error::Shape("the heads of Q and O are contiguous".into()));
+    }
+    if table.shape()[1] > 1 && table.strides()[1] != 1 {
+        return Err(Error::Shape("the rows of the page table are contiguous".into()));
+    }
+    check_cache("the cache of K", k)?;
+    check_cache("the cache of V", v)?;
+    number(
+        table.shape()[1].saturating_mul(page),
+        "the most keys of a sequence",
+    )?;
+    for (extent, name) in [
+        (division.tiles * heads_of_k, "tiles of queries times heads of K"),
+        (batch, "sequences"),
+    ] {
+        if extent > 65535 {
+            return Err(Error::Shape(format!(
+                "a launch has at most 65535 {name}, not {extent}: divide the call"
+            )));
+        }
+    }
+    let splits = match options.splits {
+        Some(_) => division.splits,
+        None if workspace.counters.len() < division.counters() => 1,
+        None => {
+            let of_a_range = division.counters() * division.rows * (head + 2);
+            division
+                .splits
+                .min((workspace.partial.len() / of_a_range.max(1)).max(1))
+        }
+    };
+    if splits > 1
+        && (workspace.partial.len() < division.partial() || workspace.counters.len() < division.counters())
+    {
+        return Err(Error::Shape(format!(
+            "the workspace has {} numbers and {} counters; this call needs {} and {}: make it by `Workspace::for_decode` for the largest call",
+            workspace.partial.len(),
+            workspace.counters.len(),
+            division.partial(),
+            division.counters()
+        )));
+    }
+    let window = match options.window {
+        Some(0) => return Err(Error::Shape("a window has at least one key".into())),
+        Some(keys) => i32::try_from(keys).unwrap_or(i32::MAX),
+        None => 0,
+    };
+    let scale = options.scale.unwrap_or_else(|| 1.0 / (head as f32).sqrt());
+    let cap = options.cap.unwrap_or(0.0);
+    let mut o = match o.shape().len() {
+        3 => o.unsqueeze_mut(1)?,
+        _ => o.slice_mut(0, 0..batch)?,
+    };
+    let constexpr = kernels::paged_decode::Constexpr {
+        D: head as i64,
+        ROWS: division.rows as i64,
+    };
+    kernels::paged_decode::<T>(
+        stream,
+        constexpr,
+        &q,
+        k,
+        v,
+        table,
+        lengths,
+        &mut o,
+        &mut workspace.partial,
+        &mut workspace.counters,
+        scale,
+        cap,
+        window,
+        number(division.tiles, "the number of tiles")?,
+        splits as i32,
+    )?;
+    Ok(())
+}
+
+/// Rotary embedding of keys before they are stored; see [`rope`](super::rope).
+#[derive(Clone, Copy, Debug)]
+pub struct Rope<'a> {
+    /// The angle per position of each pair.
+    pub frequencies: &'a Tensor<f32>,
+    /// The elements of a pair.
+    pub pairs: Pairs,
+}
+
+/// Stores keys and values, `[tokens, heads of K, head]`, in the pages of their sequences.
+///
+/// Token t belongs to row `sequences[t]` of the page table and has the position `positions[t]`. A token with a negative position, or with a
+/// position that has no page, is left out: padding costs nothing. With `rope` the keys are turned by their positions.
+///
+/// # Errors
+/// [`Error::Shape`] if the shapes do not fit each other or heads are not contiguous; [`Error::Runtime`] for those of the launch.
+#[allow(clippy::too_many_arguments)]
+pub fn append<T: Element>(
+    stream: &Stream,
+    k: &impl AsTensor<T>,
+    v: &impl AsTensor<T>,
+    k_cache: &mut impl AsTensorMut<T>,
+    v_cache: &mut impl AsTensorMut<T>,
+    page_table: &impl AsTensor<i32>,
+    sequences: &impl AsTensor<i32>,
+    positions: &impl AsTensor<i32>,
+    rope: Option<Rope<'_>>,
+) -> Result<()> {
+    let (k, v, table) = (k.tensor(), v.tensor(), page_table.tensor());
+    let (k_cache, v_cache) = (k_cache.tensor_mut(), v_cache.tensor_mut());
+    let (sequences, positions) = (sequences.tensor(), positions.tensor());
+    let (&[tokens, heads, head], &[pages, page, _, _], &[_, width]) =
+        (k.shape(), k_cache.shape(), table.shape())
+    else {
+        return Err(Error::Shape(format!(
+            "append takes K and V [tokens, heads of K, head], caches [pages, rows of a page, heads of K, head] and a page table [batch, most \
+             pages]; they have {:?}, {:?} and {:?}",
+            k.shape(),
+            k_cache.shape(),
+            table.shape()
+        )));
+    };
+    same_shape(("K", k.shape()), ("V", v.shape()))?;
+    same_shape(
+        ("the cache of K", k_cache.shape()),
+        ("the cache of V", v_cache.shape()),
+    )?;
+    has_shape(
+        "the cache",
+        k_cache.shape(),
+        &[pages, page, heads, head],
+        "with the heads of K",
+    )?;
+    has_shape(
+        "the sequences",
+        sequences.shape(),
+        &[tokens],
+        "one for each token",
+    )?;
+    has_shape(
+        "the positions",
+        positions.shape(),
+        &[tokens],
+        "one for each token",
+    )?;
+    if k.is_empty() || k_cache.is_empty() || table.is_empty() {
+        return Ok(());
+    }
+    let contiguous = [k, v, &*k_cache, &*v_cache]
+        .iter()
+        .all(|t| t.strides().last() == Some(&1));
+    if !contiguous || (width > 1 && table.strides()[1] != 1) {
+        return Err(Error::Shape(
+            "heads and the rows of the page table are contiguous".into(),
+        ));
+    }
+    number(tokens, "the number of tokens")?;
+    number(heads.saturating_mul(head), "the number of elements of a token")?;
+    number(width.saturating_mul(page), "the most keys of a sequence")?;
+    let interleaved = i32::from(rope.is_some_and(|rope| rope.pairs == Pairs::Interleaved));
+    // The kernel takes an empty tensor for "not turned"; a part of the positions without elements allocates nothing.
+    let nothing = positions.slice(0, 0..0)?;
+    let nothing = nothing.as_bits::<f32>()?;
+    let frequencies = rope.map_or(&*nothing, |rope| rope.frequencies);
+    let pairs = frequencies.len();
+    if frequencies.shape().len() != 1 || !frequencies.is_contiguous() || pairs * 2 > head || pairs > MAX_PAIRS
+    {
+        return Err(Error::Shape(format!(
+            "frequencies are a contiguous row of at most {} numbers, half of a head, and at most {MAX_PAIRS}; they have the shape {:?}",
+            head / 2,
+            frequencies.shape()
+        )));
+    }
+    kernels::paged_append::<T>(
+        stream,
+        k,
+        v,
+        k_cache,
+        v_cache,
+        table,
+        sequences,
+        positions,
+        frequencies,
+        interleaved,
+    )?;
+    Ok(())
+}
+
+/// Adds 1 to each number that is not negative: the lengths and positions of a batch after a step. A negative number marks a row without a
+/// sequence, and stays.
+///
+/// # Errors
+/// [`Error::Shape`] if there is more than one dimension; [`Error::Runtime`] for those of the launch.
+pub fn advance(stream: &Stream, numbers: &mut impl AsTensorMut<i32>) -> Result<()> {
+    let numbers = numbers.tensor_mut();
+    let &[count] = numbers.shape() else {
+        return Err(Error::Shape(format!(
+            "numbers have one dimension, not {:?}",
+            numbers.shape()
+        )));
+    };
+    number(count, "the number of sequences")?;
+    if count > 0 {
+        kernels::paged_advance(stream, numbers)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::splits;
+
+    #[test]
+    fn few_sequences_are_divided_and_many_are_not() {
+        assert!((25..=33).contains(&splits(8, 32768, 264.0)));
+        assert_eq!(splits(256, 2048, 264.0), 1);
+        assert_eq!(splits(1024, 32768, 264.0), 1);
+        assert_eq!(splits(8, 100, 264.0), 1);
+    }
+}

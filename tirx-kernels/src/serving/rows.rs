@@ -1,0 +1,134 @@
+//! Tensors as rows: the shapes that the memory-bound kernels take, and the division of their work.
+
+use tirx_rt::{Element as Number, Tensor, View, ViewMut, bf16, f16};
+
+use crate::generated::kernels;
+use crate::{Error, Result};
+
+mod sealed {
+    use super::kernels;
+
+    pub trait Kernels:
+        kernels::norm::Element
+        + kernels::rope::Element
+        + kernels::activation::Element
+        + kernels::gather::Element
+        + kernels::softmax::Element
+        + kernels::cross_entropy::Element
+        + kernels::sample::Element
+        + kernels::argmax::Element
+        + kernels::experts_route::Element
+        + kernels::experts_combine::Element
+    {
+    }
+}
+
+/// An element type of the functions on rows: `bf16`, `f16` or `f32`. They compute in float32.
+pub trait Element: sealed::Kernels {}
+
+impl sealed::Kernels for bf16 {}
+impl sealed::Kernels for f16 {}
+impl sealed::Kernels for f32 {}
+impl Element for bf16 {}
+impl Element for f16 {}
+impl Element for f32 {}
+
+fn refusal<T: Number>(tensor: &Tensor<T>, name: &str) -> Error {
+    Error::Shape(format!(
+        "the rows of {name} are contiguous, and a tensor with more than three dimensions is contiguous as a whole; {name} has the shape {:?} \
+         and the strides {:?}: copy the tensor, or permute it back",
+        tensor.shape(),
+        tensor.strides()
+    ))
+}
+
+/// Whether the elements of each row are neighbors.
+fn rows_are_contiguous<T: Number>(tensor: &Tensor<T>) -> bool {
+    let row = (tensor.shape().last(), tensor.strides().last());
+    matches!(row, (Some(0 | 1), _) | (_, Some(1)))
+}
+
+/// The tensor with the three dimensions that a kernel takes: its last one is a row.
+pub(super) fn three<'a, T: Number>(tensor: &'a Tensor<T>, name: &str) -> Result<View<'a, T>> {
+    if !rows_are_contiguous(tensor) && !tensor.is_empty() {
+        return Err(refusal(tensor, name));
+    }
+    Ok(match *tensor.shape() {
+        [] => return Err(refusal(tensor, name)),
+        [columns] => tensor.reshape([1, 1, columns])?,
+        [_, _] => tensor.unsqueeze(0)?,
+        [outer, _, _] => tensor.slice(0, 0..outer)?,
+        [.., columns] => tensor
+            .reshape([1, tensor.len() / columns.max(1), columns])
+            .map_err(|_| refusal(tensor, name))?,
+    })
+}
+
+/// As [`three`], to write.
+pub(super) fn three_mut<'a, T: Number>(tensor: &'a mut Tensor<T>, name: &str) -> Result<ViewMut<'a, T>> {
+    if !rows_are_contiguous(tensor) && !tensor.is_empty() {
+        return Err(refusal(tensor, name));
+    }
+    Ok(match *tensor.shape() {
+        [] => return Err(refusal(tensor, name)),
+        [columns] => tensor.reshape_mut([1, 1, columns])?,
+        [_, _] => tensor.unsqueeze_mut(0)?,
+        [outer, _, _] => tensor.slice_mut(0, 0..outer)?,
+        [.., columns] => {
+            let rows = tensor.len() / columns.max(1);
+            if !tensor.is_contiguous() {
+                return Err(refusal(tensor, name));
+            }
+            tensor.reshape_mut([1, rows, columns])?
+        }
+    })
+}
+
+/// That two tensors have the same shape.
+pub(super) fn same_shape(one: (&str, &[usize]), other: (&str, &[usize])) -> Result<()> {
+    if one.1 == other.1 {
+        return Ok(());
+    }
+    Err(Error::Shape(format!(
+        "{} and {} have the same shape; they have {:?} and {:?}",
+        one.0, other.0, one.1, other.1
+    )))
+}
+
+/// That a tensor has a shape.
+pub(super) fn has_shape(name: &str, found: &[usize], expected: &[usize], reason: &str) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::Shape(format!(
+        "expected {name} of shape {expected:?}, {reason}; the shape is {found:?}"
+    )))
+}
+
+/// A number that a kernel takes in 32 bits.
+pub(super) fn number(extent: usize, name: &str) -> Result<i32> {
+    i32::try_from(extent).map_err(|_| Error::Shape(format!("{name} is {extent}, above {}", i32::MAX)))
+}
+
+/// The warps that work on a row together: one for short rows, all eight of a block for long ones.
+pub(super) fn warps_of_row(columns: usize, bytes: usize, rows: usize) -> Result<i32> {
+    let warps = if columns * bytes <= 2048 { 1 } else { 8 };
+    number(columns, "the length of a row")?;
+    number(
+        rows.saturating_mul(warps as usize),
+        "the number of rows, times the warps of each,",
+    )?;
+    Ok(warps)
+}
+
+/// For work on single elements: the warps of a segment of a row, and the segments of a row.
+pub(super) fn segments_of_row(columns: usize, bytes: usize, rows: usize) -> Result<(i32, i32)> {
+    let warps = warps_of_row(columns, bytes, rows)?;
+    // A thread has two vectors of 16 bytes.
+    let segments = (columns * bytes).div_ceil(warps as usize * 32 * 32).max(1);
+    number(
+        rows.saturating_mul(segments).saturating_mul(warps as usize),
+        "the number of segments of rows, times the warps of each,",
+    )?;
+    Ok((warps, number(segments, "the segments of a row")?))
+}
