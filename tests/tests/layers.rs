@@ -70,6 +70,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ),
     ("tirx-playground", &["tirx-core", "tirx-expect", "tirx-services"]),
     ("example-app", &["tirx-rt"]),
+    ("example-llm", &["tirx-kernels", "tirx-rt"]),
     ("tirx-test-tools", &["tirx-build"]),
     (
         "tirx-tests",

@@ -12,7 +12,13 @@ use std::process::Command;
 use crate::process::{Result, cargo, output, run};
 
 /// Packages of the workspace that are not published.
-const PRIVATE: [&str; 4] = ["example-app", "tirx-test-tools", "tirx-tests", "xtask"];
+const PRIVATE: [&str; 5] = [
+    "example-app",
+    "example-llm",
+    "tirx-test-tools",
+    "tirx-tests",
+    "xtask",
+];
 
 const KERNEL: &str = r#"from tvm.script import tirx as T
 

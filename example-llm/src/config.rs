@@ -1,0 +1,142 @@
+//! Which numbers describe a model?
+
+use serde_json::Value;
+use tirx_kernels::rope;
+
+use crate::Result;
+
+/// The numbers of a model, as its `config.json` has them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Elements of a token between layers.
+    pub hidden: usize,
+    /// Elements of a token within the MLP.
+    pub inner: usize,
+    /// Layers.
+    pub layers: usize,
+    /// Heads of queries.
+    pub heads: usize,
+    /// Heads of keys and values.
+    pub heads_of_k: usize,
+    /// Elements of a head.
+    pub head: usize,
+    /// Tokens that there are.
+    pub vocabulary: usize,
+    /// The number that norms add to the mean of squares.
+    pub eps: f32,
+    /// The angle per position of each pair of a head's elements.
+    pub frequencies: Vec<f32>,
+    /// Whether the heads of queries and keys are normalized (Qwen 3).
+    pub normalized_heads: bool,
+    /// Whether the embedding is the matrix of logits, too.
+    pub tied: bool,
+    /// Tokens that end a text.
+    pub ends: Vec<i32>,
+}
+
+impl Config {
+    /// A model for tests, with every part of a large one.
+    pub fn tiny() -> Config {
+        Config {
+            hidden: 128,
+            inner: 192,
+            layers: 2,
+            heads: 4,
+            heads_of_k: 2,
+            head: 64,
+            vocabulary: 203,
+            eps: 1e-5,
+            frequencies: rope::frequencies(10_000.0, 64),
+            normalized_heads: false,
+            tied: false,
+            ends: Vec::new(),
+        }
+    }
+
+    /// The shape of Llama 3 with eight billion parameters.
+    pub fn llama_8b() -> Config {
+        Config {
+            hidden: 4096,
+            inner: 14336,
+            layers: 32,
+            heads: 32,
+            heads_of_k: 8,
+            head: 128,
+            vocabulary: 128_256,
+            frequencies: rope::frequencies(500_000.0, 128),
+            ..Config::tiny()
+        }
+    }
+
+    /// That of a `config.json`.
+    ///
+    /// # Errors
+    /// A key that is missing, or a kind of model that is not supported.
+    pub fn from_json(text: &str) -> Result<Config> {
+        let json: Value = serde_json::from_str(text)?;
+        let kind = json["model_type"].as_str().unwrap_or("none");
+        if !["llama", "mistral", "qwen3"].contains(&kind) {
+            return Err(format!("model_type is {kind:?}: llama, mistral and qwen3 are supported").into());
+        }
+        let number = |key: &str| {
+            json[key]
+                .as_u64()
+                .map(|n| n as usize)
+                .ok_or_else(|| format!("config.json has no number {key:?}"))
+        };
+        let (hidden, heads) = (number("hidden_size")?, number("num_attention_heads")?);
+        let head = number("head_dim").unwrap_or(hidden / heads.max(1));
+        let base = json["rope_theta"].as_f64().unwrap_or(10_000.0);
+        let ends = match &json["eos_token_id"] {
+            Value::Array(all) => all.iter().filter_map(Value::as_i64).collect(),
+            one => one.as_i64().into_iter().collect::<Vec<_>>(),
+        };
+        Ok(Config {
+            hidden,
+            inner: number("intermediate_size")?,
+            layers: number("num_hidden_layers")?,
+            heads,
+            heads_of_k: number("num_key_value_heads").unwrap_or(heads),
+            head,
+            vocabulary: number("vocab_size")?,
+            eps: json["rms_norm_eps"].as_f64().unwrap_or(1e-5) as f32,
+            frequencies: stretched(rope::frequencies(base, head), &json["rope_scaling"])?,
+            normalized_heads: kind == "qwen3",
+            tied: json["tie_word_embeddings"].as_bool().unwrap_or(false),
+            ends: ends.into_iter().map(|end| end as i32).collect(),
+        })
+    }
+
+    /// The bytes of the weights that a step reads, with two bytes for each.
+    pub fn bytes(&self) -> usize {
+        let attention = 2 * self.hidden * self.head * (self.heads + self.heads_of_k);
+        2 * (self.layers * (attention + 3 * self.hidden * self.inner) + self.vocabulary * self.hidden)
+    }
+}
+
+/// Frequencies of a model with a longer context than it was trained with first. Llama 3.1: slow turns become slower, fast ones stay.
+fn stretched(frequencies: Vec<f32>, scaling: &Value) -> Result<Vec<f32>> {
+    let kind = scaling["rope_type"].as_str().or(scaling["type"].as_str());
+    match kind {
+        None | Some("default") => return Ok(frequencies),
+        Some("llama3") => {}
+        Some(other) => return Err(format!("rope_scaling of the type {other:?} is not supported").into()),
+    }
+    let number = |key: &str| {
+        scaling[key]
+            .as_f64()
+            .ok_or_else(|| format!("rope_scaling has no number {key:?}"))
+    };
+    let (factor, low, high) = (
+        number("factor")?,
+        number("low_freq_factor")?,
+        number("high_freq_factor")?,
+    );
+    let context = number("original_max_position_embeddings")?;
+    let stretch = |frequency: f32| {
+        let turns = context * f64::from(frequency) / std::f64::consts::TAU;
+        let share = ((turns - low) / (high - low)).clamp(0.0, 1.0);
+        (f64::from(frequency) * (share + (1.0 - share) / factor)) as f32
+    };
+    Ok(frequencies.into_iter().map(stretch).collect())
+}

@@ -1,0 +1,174 @@
+//! Streams the tokens of a language model. `--help` shows the options.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use example_llm::{Config, Engine, Files, Model, Random, Result, Source, Text};
+use tirx_kernels::sampling::Options;
+use tirx_rt::Device;
+
+const HELP: &str = "\
+example-llm (--model FOLDER | --random tiny|8b) [--prompt TEXT | --ids 1,2,3] [options]
+
+  --model FOLDER      config.json and .safetensors files (Llama, Mistral, Qwen 3)
+  --random tiny|8b    random weights: nothing to download
+  --prompt TEXT       with tokenizer.json of the folder
+  --ids 1,2,3         the prompt as numbers of tokens; 1 without a prompt
+  --tokens N          tokens to generate; 32
+  --batch N           sequences with the same prompt and different seeds; 1
+  --temperature T     0 chooses the most likely token; 0
+  --top-k K, --top-p P, --min-p P, --seed S
+";
+
+struct Arguments {
+    model: Option<String>,
+    random: Option<String>,
+    prompt: Option<String>,
+    ids: Vec<i32>,
+    tokens: usize,
+    batch: usize,
+    options: Options,
+}
+
+fn arguments() -> Result<Option<Arguments>> {
+    let mut found = Arguments {
+        model: None,
+        random: None,
+        prompt: None,
+        ids: vec![1],
+        tokens: 32,
+        batch: 1,
+        options: Options::greedy(),
+    };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        if word == "--help" || word == "-h" {
+            return Ok(None);
+        }
+        let value = words
+            .next()
+            .ok_or_else(|| format!("{word} has no value\n\n{HELP}"))?;
+        match word.as_str() {
+            "--model" => found.model = Some(value),
+            "--random" => found.random = Some(value),
+            "--prompt" => found.prompt = Some(value),
+            "--ids" => {
+                found.ids = value
+                    .split(',')
+                    .map(|id| id.trim().parse())
+                    .collect::<std::result::Result<_, _>>()?
+            }
+            "--tokens" => found.tokens = value.parse()?,
+            "--batch" => found.batch = value.parse::<usize>()?.max(1),
+            "--temperature" => found.options.temperature = value.parse()?,
+            "--top-k" => found.options.top_k = value.parse()?,
+            "--top-p" => found.options.top_p = value.parse()?,
+            "--min-p" => found.options.min_p = value.parse()?,
+            "--seed" => found.options.seed = value.parse()?,
+            _ => return Err(format!("unknown option {word}\n\n{HELP}").into()),
+        }
+    }
+    Ok(Some(found))
+}
+
+fn main() -> Result<()> {
+    let Some(arguments) = arguments()? else {
+        print!("{HELP}");
+        return Ok(());
+    };
+    let (config, source, text): (Config, Box<dyn Source>, Option<Text>) =
+        match (&arguments.model, &arguments.random) {
+            (Some(folder), None) => {
+                let folder = Path::new(folder);
+                let config = Config::from_json(&std::fs::read_to_string(folder.join("config.json"))?)?;
+                let text = Text::from_file(&folder.join("tokenizer.json"))?;
+                (config, Box::new(Files::in_folder(folder)?), Some(text))
+            }
+            (None, Some(name)) => {
+                let config = match name.as_str() {
+                    "tiny" => Config::tiny(),
+                    "8b" => Config::llama_8b(),
+                    other => {
+                        return Err(format!("there are random models `tiny` and `8b`, not {other:?}").into());
+                    }
+                };
+                let hidden = config.hidden;
+                (config, Box::new(Random { seed: 1, hidden }), None)
+            }
+            _ => return Err(HELP.into()),
+        };
+    let prompt = match (&arguments.prompt, &text) {
+        (Some(prompt), Some(text)) => text.tokens(prompt)?,
+        (Some(_), None) => return Err("random models have no text: pass --ids".into()),
+        (None, _) => arguments.ids.clone(),
+    };
+    let stream = Device::best()?.new_stream()?;
+    let start = Instant::now();
+    let model = Model::new(&stream, config, &*source)?;
+    let mut engine = Engine::new(
+        &stream,
+        model,
+        arguments.batch,
+        prompt.len() + arguments.tokens + 1,
+    )?;
+    stream.synchronize()?;
+    eprintln!(
+        "{}: weights in {:.1} s",
+        stream.device().name(),
+        start.elapsed().as_secs_f64()
+    );
+
+    let start = Instant::now();
+    let mut sequences = Vec::new();
+    for row in 0..arguments.batch {
+        let options = arguments.options.seed(arguments.options.seed + row as u64);
+        sequences.push(vec![engine.begin(row, &prompt, options)?]);
+    }
+    let of_prompts = start.elapsed().as_secs_f64();
+    let shown = |tokens: &[i32]| match &text {
+        Some(text) => text.text(tokens),
+        None => tokens.iter().map(|t| format!("{t} ")).collect(),
+    };
+    let mut printed = String::new();
+    let mut times = Vec::new();
+    loop {
+        // The text of all tokens so far: a character may have several.
+        let now = shown(&sequences[0]);
+        if let Some(more) = now.strip_prefix(&printed) {
+            print!("{more}");
+            std::io::stdout().flush()?;
+            printed = now;
+        }
+        let ended = sequences[0]
+            .last()
+            .is_some_and(|t| engine.model().config.ends.contains(t));
+        if ended || sequences[0].len() >= arguments.tokens {
+            break;
+        }
+        let start = Instant::now();
+        let tokens = engine.step()?;
+        times.push(start.elapsed().as_secs_f64());
+        for (sequence, token) in sequences.iter_mut().zip(tokens) {
+            sequence.push(token);
+        }
+    }
+    println!();
+    for sequence in &sequences[1..] {
+        println!("{}", shown(sequence));
+    }
+    eprintln!(
+        "prompts: {} tokens in {of_prompts:.3} s",
+        prompt.len() * arguments.batch
+    );
+    times.sort_by(f64::total_cmp);
+    if let Some(median) = times.get(times.len() / 2) {
+        eprintln!(
+            "steps: {:.2} ms each, {:.0} tokens per second, {:.0} GB/s of weights",
+            median * 1e3,
+            arguments.batch as f64 / median,
+            engine.model().config.bytes() as f64 / median / 1e9
+        );
+    }
+    Ok(())
+}
