@@ -45,10 +45,10 @@ def activation(g: T.handle, u: T.handle, y: T.handle, kind: T.int32, warps: T.in
                 for v in T.unroll(VEC):
                     value: T.float32 = T.cast(gate[c * VEC + v], "float32")
                     if kind == 0:
-                        value = value / (1.0 + T.exp(0.0 - value))
+                        value = value * T.ptx.rcp(1.0 + T.exp(0.0 - value))
                     elif kind == 1:
                         # x (1 + tanh y) / 2 = x / (1 + exp(-2 y))
-                        value = value / (1.0 + T.exp(value * (value * value * T.float32(-0.07135481627) + T.float32(-1.59576912161))))
+                        value = value * T.ptx.rcp(1.0 + T.exp(value * (value * value * T.float32(-0.07135481627) + T.float32(-1.59576912161))))
                     elif kind == 2:
                         value = value * 0.5 * (1.0 + T.erf(value * T.float32(0.70710678118)))
                     else:
