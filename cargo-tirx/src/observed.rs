@@ -87,7 +87,7 @@ pub(crate) fn table(lines: &[LineCounts]) -> String {
 }
 
 /// `k.py:7`, and of a line of an inline function the calls around it: `k.py:7 from 19`.
-fn place_of(location: &FaultLocation) -> String {
+pub(crate) fn place_of(location: &FaultLocation) -> String {
     format!("{}:{}{}", location.file, location.line, calls_of(location))
 }
 

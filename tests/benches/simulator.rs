@@ -50,6 +50,7 @@ fn simulator(c: &mut Criterion) {
         cluster: [1, 1, 1],
         shared_bytes: 0,
         args: &args,
+        peers: &[],
     };
     let one = rayon::ThreadPoolBuilder::new()
         .num_threads(1)

@@ -280,6 +280,7 @@ const ACCEPTED: &[(&str, &str, &[&str], &str)] = &[
             "registers",
             "run",
             "schedule",
+            "shadow",
             "steps",
             "tcgen05",
             "wgmma",

@@ -118,6 +118,7 @@ impl Call {
                 cluster: launch.cluster,
                 shared_bytes: launch.shared_bytes,
                 args: &args,
+                peers: &[],
             };
             let stats = program.launch(&self.memory, &config, &self.stand_ins);
             stats.map(|_| ()).map_err(|fault| fault.to_string())

@@ -19,6 +19,12 @@
 //! from what all arguments were before the run. `fault: text` is a part of the message that the run ends with; with
 //! `seeds: n` the run is made once for each schedule from 0 on, and one of them at least ends with the fault.
 //!
+//! `error: B 1e-6` bounds the relative error of the float tensor `B` against the same computation in double precision.
+//!
+//! `ranks: n` runs the kernel on n devices at once. Its tensors are symmetric memory, and expressions see `rank`. A name of an
+//! argument is then a list with an element for each rank: `B: float32[4] = 0 -> A[(rank + 1) % 2][i]`. The text `"B@1"` is the address of
+//! `B` on rank 1, and `"B@*"` that of its multicast window: `P: uint64[2] = "B@" + str(i)`.
+//!
 //! Expressions are Python, computed by the compiler's evaluator as numbers of double precision: neither lowering nor the
 //! simulator takes part. They see the names of the file, so that a function of the file may be the reference.
 
@@ -352,9 +358,16 @@ fn function(number: usize, run: &Described<'_>) -> Result<String, String> {
         before += &format!("    {name} = __value_{number}_{at}\n");
     }
     let mut parts: Vec<String> = vec![format!("\"kernel {}\"", run.kernel)];
+    let ranks = ranks(&run.lines)?;
+    if let Some(ranks) = ranks {
+        parts.push(format!("\"ranks: {ranks}\""));
+    }
     let mut seen: BTreeMap<&str, ()> = BTreeMap::new();
     for (at, line) in run.lines.iter().enumerate() {
         let made_of = format!("{MADE_OF}{}", run.line + 1 + at);
+        if line.starts_with(RANKS) {
+            continue;
+        }
         if is_end(line) {
             ends.push(format!("{line:?}"));
             continue;
@@ -370,8 +383,11 @@ fn function(number: usize, run: &Described<'_>) -> Result<String, String> {
             return Err(format!("{name} is given twice"));
         }
         let Some(kind) = kind else {
-            before += &format!("    {name} = {}{made_of}\n", value.trim());
-            parts.push(format!("\"{name} = \" + str({name})"));
+            before += &format!("    {name} = {}{made_of}\n", elements(value.trim(), ranks, &[]));
+            parts.push(match ranks {
+                None => format!("\"{name} = \" + str({name})"),
+                Some(_) => format!("\"{name} = \" + \" \".join([str(__0) for __0 in {name}])"),
+            });
             continue;
         };
         let (value, tolerance) = match value.rsplit_once("+-") {
@@ -384,18 +400,19 @@ fn function(number: usize, run: &Described<'_>) -> Result<String, String> {
         };
         let kind = &with_values(kind, &run.values);
         let extents = extents(kind)?;
-        before += &format!("    {name} = {}{made_of}\n", elements(first.trim(), &extents));
-        parts.push(format!("\"{name} {kind} \" + {}", flat(name, extents.len())));
+        before += &format!(
+            "    {name} = {}{made_of}\n",
+            elements(first.trim(), ranks, &extents)
+        );
+        let depth = extents.len() + usize::from(ranks.is_some());
+        parts.push(format!("\"{name} {kind} \" + {}", flat(name, depth)));
         if let Some(expected) = expected {
             let result = format!("__{name}");
             after += &format!(
                 "    {result} = {}{made_of}\n",
-                elements(expected.trim(), &extents)
+                elements(expected.trim(), ranks, &extents)
             );
-            parts.push(format!(
-                "\" -> \" + {} + \"{tolerance}\"",
-                flat(&result, extents.len())
-            ));
+            parts.push(format!("\" -> \" + {} + \"{tolerance}\"", flat(&result, depth)));
         }
     }
     parts.extend(ends);
@@ -442,16 +459,38 @@ fn extents(kind: &str) -> Result<Vec<i64>, String> {
 
 /// Whether a line says how the run ends, rather than what an argument is.
 fn is_end(line: &str) -> bool {
-    line.starts_with("fault:") || line.starts_with("seeds:")
+    ["fault:", "seeds:", "error:", RANKS]
+        .iter()
+        .any(|word| line.starts_with(word))
 }
 
-/// Nested lists with the values of an expression.
-fn elements(expression: &str, extents: &[i64]) -> String {
+/// The line with the number of devices.
+const RANKS: &str = "ranks:";
+
+/// How many devices the lines ask for.
+fn ranks(lines: &[&str]) -> Result<Option<u32>, String> {
+    let Some(line) = lines.iter().find(|line| line.starts_with(RANKS)) else {
+        return Ok(None);
+    };
+    let count = line[RANKS.len()..].trim().parse();
+    let count = count.ok().filter(|count| (1..=runs::MAX_RANKS).contains(count));
+    let count = count.ok_or(format!(
+        "`{line}`: the number of ranks is from 1 to {}",
+        runs::MAX_RANKS
+    ))?;
+    Ok(Some(count))
+}
+
+/// Nested lists with the values of an expression, one for each rank if there are several.
+fn elements(expression: &str, ranks: Option<u32>, extents: &[i64]) -> String {
     let mut text = format!("({expression})");
     for (extent, coordinate) in extents.iter().zip(COORDINATES).rev() {
         text = format!("[{text} for {coordinate} in range({extent})]");
     }
-    text
+    match ranks {
+        Some(ranks) => format!("[{text} for rank in range({ranks})]"),
+        None => text,
+    }
 }
 
 /// The values of nested lists, one after the other, as text.
@@ -468,118 +507,4 @@ fn flat(name: &str, depth: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_are_at_the_line_of_the_comment() {
-        let text = "# sim: k(N=2)\n#   A: int32[N] = i\n#   B: int32[2] = 0 -> A[i + 1]\n#   s = 4\n";
-        assert_eq!(
-            read("k.py", text).unwrap_err(),
-            "error: index 2 is out of range for length 2\n --> k.py:3:1\n  |\n3 | #   B: int32[2] = 0 -> A[i + 1]\n\
-             \x20 = help: the expression of an element can use i (its coordinates), the arguments, and names of the file\n"
-        );
-        for (wrong, line) in [("= 4", "= (4"), ("= i", "= q"), ("= 0 ->", "= 1 / 0 ->")] {
-            let text = text.replace("[i + 1]", "[i]").replacen(wrong, line, 1);
-            let number = text.lines().position(|l| l.contains(line)).unwrap() + 1;
-            let told = read("k.py", &text).unwrap_err();
-            assert!(told.contains(&format!("k.py:{number}:1")), "{told}");
-        }
-    }
-
-    #[test]
-    fn runs_are_computed_from_expressions() {
-        let text = "def twice(x):\n    return 2 * x\n\n\
-                    # sim: k\n#   A: int32[2x3] = i * 10 + j\n#   B: int32[2] = 0 -> twice(A[i][2]) + s\n#   s = 4\n";
-        let described = describe(text).unwrap();
-        let program = function(0, &described[0]).unwrap();
-        assert!(
-            program.contains("A = [[(i * 10 + j) for j in range(3)] for i in range(2)]"),
-            "{program}"
-        );
-        let runs = read("k.py", text).unwrap();
-        let mut expected =
-            runs::read("kernel k\nA int32[2x3] 0 1 2 10 11 12\nB int32[2] 0 0 -> 8 28\ns = 4\n").unwrap();
-        (expected[0].line, expected[0].lines) = (4, vec![5, 6, 7]);
-        assert_eq!(format!("{runs:?}"), format!("{expected:?}"));
-        // Compile-time values, in expressions and shapes.
-        let text = "# sim: k(N=2, MODE=\"a,b\")\n#   A: int32[NxN] = i + N -> 0\n";
-        let runs = read("k.py", text).unwrap();
-        assert_eq!(runs[0].values.get("MODE"), Some(&ConstValue::Str("a,b".into())));
-        let mut expected = runs::read("kernel k\nA int32[2x2] 2 2 3 3 -> 0 0 0 0\n").unwrap();
-        (expected[0].line, expected[0].values) = (1, runs[0].values.clone());
-        expected[0].lines = vec![2];
-        assert_eq!(format!("{runs:?}"), format!("{expected:?}"));
-    }
-
-    #[test]
-    fn kernels_are_selected_with_their_values() {
-        let text =
-            "M = 3\n# sim: k(N=2, MODE=\"a,b\", FAST=True) on sm_100a\n#   A: int32[N] = 1 / 0\n# sim: l\n";
-        let all = selected("k.py", text, &NoImports).unwrap();
-        assert_eq!((all[0].kernel.as_str(), all[1].kernel.as_str()), ("k", "l"));
-        assert_eq!(all[0].archs, ["sm_100a"]);
-        assert_eq!(all[0].values["N"], ConstValue::Int(2));
-        assert_eq!(all[0].values["MODE"], ConstValue::Str("a,b".into()));
-        // A value that is computed from the file's names gives all values.
-        let computed = text.replace("N=2", "N=M * 2");
-        let computed = selected("k.py", &computed, &NoImports).unwrap();
-        assert_eq!(computed[0].values["N"], ConstValue::Int(6));
-        assert_eq!(computed[0].values["FAST"], all[0].values["FAST"]);
-    }
-
-    /// The steps of an evaluation are for each run.
-    #[test]
-    fn large_runs_are_evaluated_one_by_one() {
-        // Many steps that take little time.
-        let large =
-            |name: &str| format!("# sim: {name}\n#   A: int8[16] = len(\"a\" * 4000000) % 3\n#   s = 1\n");
-        let text: String = ["a", "b", "c", "d"].map(large).concat();
-        let runs = read("k.py", &text).unwrap();
-        assert_eq!(runs.iter().map(|run| run.line).collect::<Vec<_>>(), [1, 4, 7, 10]);
-    }
-
-    #[test]
-    fn a_comment_that_is_almost_a_description_is_an_error() {
-        let lines = "#   A: float32[N] = i\n@T.prim_func\n";
-        for head in [
-            "# sm: k",
-            "# Sim: k",
-            "# sim k",
-            "#sim: k",
-            "# sim : k",
-            " # simm: k",
-        ] {
-            let told = read("k.py", &format!("\n{head}\n{lines}")).unwrap_err();
-            assert!(
-                told.contains("line 2: ") && told.contains("`# sim: KERNEL`"),
-                "{told}"
-            );
-        }
-        // Other comments.
-        for text in [
-            "# dim: k\n#   A = 3\n",
-            "# sum: k\n",
-            "# input:\n#   A: float32[4] = i\n",
-        ] {
-            assert!(read("k.py", text).unwrap().is_empty(), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_wrong_is_said() {
-        let wrong = |lines: &str| read("k.py", &format!("# sim: k\n{lines}")).unwrap_err();
-        assert!(wrong("#   A: int32 = 1\n").contains("is no dtype with a shape"));
-        assert!(wrong("#   A\n").contains("is neither"));
-        assert!(wrong("#   s = 1\n#   s = 2\n").contains("is given twice"));
-        assert!(wrong("#   s = unknown\n").contains("unknown"));
-        assert!(
-            read("k.py", "# sim: k on hopper\n")
-                .unwrap_err()
-                .contains("sm_90a")
-        );
-        assert!(read("k.py", "# sim: \n").is_err());
-        assert!(read("k.py", "# sim: k(N)\n").unwrap_err().contains("NAME=VALUE"));
-        assert!(wrong("#   A: int8[99999999x99999999] = 1\n").len() > 1);
-    }
-}
+mod tests;

@@ -13,5 +13,6 @@
 pub mod expressions;
 pub mod machine;
 pub mod runs;
+mod values;
 
 pub use runs::Run;

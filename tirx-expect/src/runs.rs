@@ -20,17 +20,21 @@
 //! low half. What follows `->` must be there after
 //! the run, to a relative difference of what follows `+-` (none: the same bits, or both NaN); without it the tensor
 //! must be as before. `fault:` is a part of the message that the run ends with. `seeds: 8` runs it by eight schedules of the
-//! simulator: the values are those of each, the fault that of one at least.
+//! simulator: the values are those of each, the fault that of one at least. `ranks: 2`, the first line of a run, makes it on two
+//! devices: an argument then has the values of rank 0, and then those of rank 1. `B@1` is the address of `B` on rank 1, `B@*` that of
+//! its multicast window.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tirx_core::ir::{DType, IRModule, Minifloat, PrimFunc, bf16, f16};
+use tirx_core::ir::{IRModule, PrimFunc};
 use tirx_core::script::ConstValue;
 use tirx_core::suggest;
-use tirx_sim::{Exploration, Explored, LaunchOptions, host};
+use tirx_sim::{Exploration, Explored, LaunchOptions};
 
 use crate::machine::{self, Machine, Simulator};
+use crate::values::{Address, Scalar, scalar, tensor};
+pub use crate::values::{MAX_RANKS, Tensor};
 
 /// One call of a kernel.
 #[derive(Clone, Debug, Default)]
@@ -50,30 +54,18 @@ pub struct Run {
     fault: Option<String>,
     /// Schedules of the simulator that it is run by, from 0 on; none are said for one.
     seeds: Option<u64>,
+    /// The largest relative errors of tensors, by name.
+    bounds: Vec<(String, f64)>,
+    /// Devices, if it is run on several.
+    ranks: Option<u32>,
 }
 
 #[derive(Clone, Debug)]
 enum Argument {
     Tensor(Tensor),
-    Scalar(host::Argument),
+    /// One for each rank.
+    Scalar(Vec<Scalar>),
 }
-
-/// A tensor of a run.
-#[derive(Clone, Debug)]
-pub struct Tensor {
-    /// Element type.
-    pub dtype: DType,
-    /// Extents.
-    pub shape: Vec<i64>,
-    /// Its bytes before the run.
-    pub before: Vec<u8>,
-    /// Its bytes after the run, unless it must be as before.
-    pub after: Option<Vec<u8>>,
-    tolerance: f64,
-}
-
-/// Most elements of a tensor: more would not fit into a text.
-const MOST: usize = 1 << 24;
 
 /// Reads the calls of a text.
 ///
@@ -100,183 +92,38 @@ pub fn read(text: &str) -> Result<Vec<Run>, String> {
         } else if let Some(seeds) = line.strip_prefix("seeds:") {
             let seeds = seeds.trim().parse();
             run.seeds = Some(seeds.map_err(|_| failed(format!("no number: {line}")))?);
+        } else if let Some(bound) = line.strip_prefix("error:") {
+            let bound = bound.trim().split_once(' ');
+            let bound = bound.and_then(|(name, bound)| Some((name.to_string(), bound.trim().parse().ok()?)));
+            let wrong = || failed(format!("no tensor with a bound of its error: {line}"));
+            run.bounds.push(bound.ok_or_else(wrong)?);
+        } else if let Some(ranks) = line.strip_prefix("ranks:") {
+            let ranks = ranks.trim().parse().ok().filter(|n| (1..=MAX_RANKS).contains(n));
+            run.ranks = Some(ranks.ok_or(failed(format!("no number of devices: {line}")))?);
         } else if let Some((name, value)) = line.split_once(" = ") {
             run.names.push(name.into());
-            run.arguments
-                .push(Argument::Scalar(scalar(value).map_err(failed)?));
+            let values: Vec<&str> = match run.ranks {
+                None => vec![value],
+                Some(_) => value.split_whitespace().collect(),
+            };
+            if values.len() != run.ranks.unwrap_or(1) as usize {
+                return Err(failed(format!("{} values for the ranks", values.len())));
+            }
+            let values = values.into_iter().map(|value| match Address::read(value) {
+                Some(address) => Ok(Scalar::Address(address)),
+                None => scalar(value).map(Scalar::Value),
+            });
+            let values = values.collect::<Result<_, _>>().map_err(failed)?;
+            run.arguments.push(Argument::Scalar(values));
         } else {
             let (name, rest) = line.split_once(' ').ok_or(failed("a name and a dtype".into()))?;
             run.names.push(name.into());
-            run.arguments
-                .push(Argument::Tensor(tensor(rest).map_err(failed)?));
+            run.arguments.push(Argument::Tensor(
+                tensor(rest, run.ranks.unwrap_or(1)).map_err(failed)?,
+            ));
         }
     }
     Ok(runs)
-}
-
-fn scalar(text: &str) -> Result<host::Argument, String> {
-    Ok(match text {
-        "True" | "False" => host::Argument::Bool(text == "True"),
-        // A pointer that the kernel does not use.
-        "None" => host::Argument::Null,
-        _ if text.contains(['.', 'e', 'n']) => {
-            host::Argument::Float(text.parse().map_err(|_| format!("no number: {text}"))?)
-        }
-        _ => host::Argument::Int(text.parse().map_err(|_| format!("no integer: {text}"))?),
-    })
-}
-
-fn tensor(text: &str) -> Result<Tensor, String> {
-    let (head, values) = text.split_once(' ').unwrap_or((text, "0"));
-    let (dtype, shape) = head
-        .trim_end_matches(']')
-        .split_once('[')
-        .ok_or("a dtype with a shape")?;
-    let dtype: DType = dtype.parse().map_err(|_| format!("no dtype: {dtype}"))?;
-    let shape: Vec<i64> = shape
-        .split('x')
-        .map(|extent| extent.parse().map_err(|_| format!("no extent: {extent}")))
-        .collect::<Result<_, _>>()?;
-    let count = shape.iter().try_fold(usize::from(dtype.lanes), |count, extent| {
-        count.checked_mul(usize::try_from(*extent).ok()?)
-    });
-    let count = count
-        .filter(|count| *count <= MOST)
-        .ok_or(format!("no shape: {head}"))?;
-    let (before, after) = match values.split_once("->") {
-        Some((before, after)) => (before, Some(after)),
-        None => (values, None),
-    };
-    let (after, tolerance) = match after.map(|after| after.split_once("+-").unwrap_or((after, "0"))) {
-        None => (None, "0"),
-        Some((after, tolerance)) => (Some(after), tolerance.trim()),
-    };
-    Ok(Tensor {
-        dtype,
-        shape,
-        before: elements(dtype, before, count)?,
-        after: after.map(|after| elements(dtype, after, count)).transpose()?,
-        tolerance: tolerance
-            .parse()
-            .map_err(|_| format!("no tolerance: {tolerance}"))?,
-    })
-}
-
-/// The bytes of `count` scalars, from a repeated list of values.
-fn elements(dtype: DType, values: &str, count: usize) -> Result<Vec<u8>, String> {
-    let scalars: Vec<Vec<u8>> = values
-        .split_whitespace()
-        .map(|value| element(dtype, value).ok_or(format!("no {dtype}: {value}")))
-        .collect::<Result<_, _>>()?;
-    if scalars.is_empty() || !count.is_multiple_of(scalars.len()) {
-        return Err(format!("{} values for {count} elements", scalars.len()));
-    }
-    let bytes = scalars.iter().cycle().take(count).flatten().copied();
-    if dtype.is_float4() {
-        let codes: Vec<u8> = bytes.collect();
-        let pairs = codes.chunks(2);
-        return Ok(pairs.map(|p| p[0] & 15 | p.get(1).unwrap_or(&0) << 4).collect());
-    }
-    Ok(bytes.collect())
-}
-
-/// The bytes of each scalar by itself.
-fn apart(dtype: DType, bytes: &[u8]) -> Vec<Vec<u8>> {
-    if dtype.is_float4() {
-        let halves = bytes.iter().flat_map(|byte| [byte & 15, byte >> 4]);
-        return halves.map(|code| vec![code]).collect();
-    }
-    bytes
-        .chunks(usize::from(dtype.bits).div_ceil(8))
-        .map(<[u8]>::to_vec)
-        .collect()
-}
-
-fn element(dtype: DType, value: &str) -> Option<Vec<u8>> {
-    let bytes = usize::from(dtype.bits).div_ceil(8);
-    if let Some(bits) = value.strip_prefix("0x") {
-        let bits = u64::from_str_radix(bits, 16).ok()?;
-        return Some(bits.to_le_bytes()[..bytes].to_vec());
-    }
-    if dtype.is_bool() {
-        return Some(vec![u8::from(value.parse::<i64>().ok()? != 0)]);
-    }
-    if dtype.is_floating() {
-        let value: f64 = value.parse().ok()?;
-        return match (dtype.bits, dtype.is_bfloat16()) {
-            (16, true) => Some(bf16::from_f64(value).to_le_bytes().to_vec()),
-            (16, false) => Some(f16::from_f64(value).to_le_bytes().to_vec()),
-            (32, _) => Some((value as f32).to_le_bytes().to_vec()),
-            (64, _) => Some(value.to_le_bytes().to_vec()),
-            _ => Some(vec![Minifloat::of(dtype.code)?.encode(value as f32) as u8]),
-        };
-    }
-    let value: i128 = value.parse().ok()?;
-    Some(value.to_le_bytes()[..bytes].to_vec())
-}
-
-/// A scalar of a dtype as a number, where Rust or `half` knows the format.
-fn number(dtype: DType, bytes: &[u8]) -> Option<f64> {
-    if !dtype.is_floating() {
-        return None;
-    }
-    match (bytes, dtype.is_bfloat16()) {
-        ([a, b], true) => Some(bf16::from_le_bytes([*a, *b]).to_f64()),
-        ([a, b], false) => Some(f16::from_le_bytes([*a, *b]).to_f64()),
-        ([a, b, c, d], _) => Some(f32::from_le_bytes([*a, *b, *c, *d]).into()),
-        _ => Some(f64::from_le_bytes(bytes.try_into().ok()?)),
-    }
-}
-
-fn shown(dtype: DType, bytes: &[u8]) -> String {
-    match number(dtype, bytes) {
-        Some(value) => format!("{value:?}"),
-        None if dtype.is_integer() && bytes.len() <= 8 => {
-            let bits = bytes
-                .iter()
-                .rev()
-                .fold(0i128, |bits, byte| bits << 8 | i128::from(*byte));
-            dtype.with_lanes(1).wrap(bits).to_string()
-        }
-        None => {
-            let digits: String = bytes.iter().rev().map(|b| format!("{b:02x}")).collect();
-            format!("0x{digits}")
-        }
-    }
-}
-
-impl Tensor {
-    /// The first `most` elements of such a tensor as text.
-    pub fn elements(&self, bytes: &[u8], most: usize) -> Vec<String> {
-        let width = usize::from(self.dtype.bits).div_ceil(8);
-        let bytes = &bytes[..bytes.len().min(most * width)];
-        let elements = apart(self.dtype, bytes).into_iter().take(most);
-        elements.map(|element| shown(self.dtype, &element)).collect()
-    }
-
-    /// The first element that is not what it must be.
-    fn compare(&self, name: &str, found: &[u8]) -> Result<(), String> {
-        let expected = apart(self.dtype, self.after.as_ref().unwrap_or(&self.before));
-        let pairs = expected.into_iter().zip(apart(self.dtype, found));
-        for (at, (want, have)) in pairs.enumerate() {
-            let (want, have) = (&want[..], &have[..]);
-            let near = match (number(self.dtype, want), number(self.dtype, have)) {
-                (Some(a), Some(b)) => {
-                    a.is_nan() && b.is_nan() || a == b || (a - b).abs() <= self.tolerance * a.abs().max(1e-30)
-                }
-                _ => false,
-            };
-            let signs = self.tolerance > 0.0 || want == have || number(self.dtype, want) != Some(0.0);
-            if want != have && !(near && signs) {
-                return Err(format!(
-                    "element {at} of {name}: expected {}, found {}",
-                    shown(self.dtype, want),
-                    shown(self.dtype, have)
-                ));
-            }
-        }
-        Ok(())
-    }
 }
 
 /// A run that was made.
@@ -407,6 +254,11 @@ impl Run {
         })
     }
 
+    /// The devices that it is run on at once, if it says a number.
+    pub fn ranks(&self) -> Option<u32> {
+        self.ranks
+    }
+
     /// Whether the run is to end in a fault.
     pub fn faults(&self) -> bool {
         self.fault.is_some()
@@ -459,10 +311,15 @@ impl Run {
         let mut schedule = first;
         loop {
             let mut machine = simulator(schedule);
-            let contents = machine::run(&mut machine, lowered, &self.bound());
+            if !self.bounds.is_empty() {
+                machine = machine.with_accuracy();
+            }
+            let contents = machine::run_ranks(&mut machine, lowered, self.ranks, &self.bound());
             let outcome = Outcome {
                 schedule,
-                verdict: self.compare(&contents),
+                verdict: self
+                    .compare(&contents)
+                    .and_then(|()| self.compare_errors(&machine)),
                 contents: contents.ok(),
                 machine,
             };
@@ -503,7 +360,7 @@ impl Run {
         let mut kept: Option<Outcome> = None;
         while exploration.more() {
             let mut machine = simulator();
-            let contents = machine::run(&mut machine, lowered, &self.bound());
+            let contents = machine::run_ranks(&mut machine, lowered, self.ranks, &self.bound());
             let left = contents.is_ok() && exploration.left();
             let outcome = Outcome {
                 schedule: 0,
@@ -530,17 +387,18 @@ impl Run {
 
     /// Runs the kernel of a lowered module and compares.
     pub fn check(&self, machine: &mut dyn Machine, lowered: &IRModule) -> Result<(), String> {
-        self.compare(&machine::run(machine, lowered, &self.bound()))
+        self.compare(&machine::run_ranks(machine, lowered, self.ranks, &self.bound()))
     }
 
     /// The arguments by their names.
-    fn bound(&self) -> Vec<(String, machine::Argument)> {
+    fn bound(&self) -> Vec<(String, machine::RankArgument)> {
         let values = self.arguments.iter().map(|argument| match argument {
-            Argument::Scalar(value) => machine::Argument::Scalar(value.clone()),
-            Argument::Tensor(tensor) => machine::Argument::Tensor {
+            Argument::Scalar(value) => machine::RankArgument::Scalar(value.clone()),
+            Argument::Tensor(tensor) => machine::RankArgument::Tensor {
                 dtype: tensor.dtype,
                 shape: tensor.shape.clone(),
                 bytes: tensor.before.clone(),
+                addresses: tensor.addresses.clone(),
             },
         });
         self.names.iter().cloned().zip(values).collect()
@@ -553,6 +411,22 @@ impl Run {
             Argument::Tensor(tensor) => Some((name.as_str(), tensor)),
             Argument::Scalar(_) => None,
         })
+    }
+
+    /// The errors of tensors against their bounds.
+    fn compare_errors(&self, machine: &Simulator) -> Result<(), String> {
+        for (name, bound) in &self.bounds {
+            let found = self.tensors().enumerate().find(|(_, (own, _))| own == name);
+            let (number, (_, tensor)) = found.ok_or(format!("error: `{name}` is no tensor of the run"))?;
+            let error = machine.largest_error(number, tensor.dtype);
+            if error > *bound {
+                return Err(format!(
+                    "the relative error of {name} is {error:.3e}, and the bound is {bound:e}\n  = help: `cargo tirx sim \
+                     --accuracy` shows the lines that introduce it"
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// What a run has left, or its fault, against what it must be.
@@ -581,7 +455,7 @@ impl Run {
                 Argument::Scalar(_) => None,
             });
         for ((name, tensor), found) in tensors.zip(contents) {
-            tensor.compare(name, found)?;
+            tensor.compare(name, found, self.ranks)?;
         }
         Ok(())
     }

@@ -371,6 +371,7 @@ pub unsafe extern "C" fn cuLaunchKernelEx(
             cluster,
             shared_bytes: config.shared_bytes,
             args: &args,
+            peers: &[],
         };
         let options = LaunchOptions {
             programmatic,

@@ -122,6 +122,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             cluster: [1, 1, 1],
             shared_bytes: 0,
             args: &args,
+            peers: &[],
         };
         for check_races in [true, false] {
             let options = LaunchOptions {

@@ -24,6 +24,8 @@ const MAX_RUN: u64 = 1 << 26;
 const POOL_ALIGN: u32 = 1024;
 /// Most blocks of a cluster.
 const MAX_BLOCKS_IN_CLUSTER: u64 = 16;
+/// Most devices of a launch.
+const MAX_RANKS: usize = 64;
 
 /// A device function, compiled to run on the CPU. Compile once, launch often, from any thread.
 #[derive(Debug)]
@@ -153,7 +155,9 @@ impl Program {
         options: &LaunchOptions,
         windows: &[(u64, Window)],
     ) -> Result<Stats, Fault> {
-        self.check(launch).map_err(|message| self.refusal(message))?;
+        self.check(launch)
+            .and_then(|()| self.check_owners(memory, launch))
+            .map_err(|message| self.refusal(message))?;
         self.turn.store(NOWHERE, Ordering::Relaxed);
         let code = self.code_for(launch);
         grid::run(&code, &self.turn, memory, launch, stand_ins, options, windows)
@@ -172,7 +176,9 @@ impl Program {
         options: &LaunchOptions,
         exploration: &Exploration,
     ) -> Result<Stats, Fault> {
-        self.check(launch).map_err(|message| self.refusal(message))?;
+        self.check(launch)
+            .and_then(|()| self.check_owners(memory, launch))
+            .map_err(|message| self.refusal(message))?;
         let code = self.code_for(launch);
         let windows = &[];
         grid::explore(
@@ -213,6 +219,7 @@ impl Program {
             message,
             kernel: self.code.name.clone(),
             location: None,
+            rank: None,
             block: [0; 3],
             thread: [0; 3],
             notes: Vec::new(),
@@ -220,6 +227,25 @@ impl Program {
             stats: Stats::default(),
         }
         .into()
+    }
+
+    /// Checks that each rank gets memory that it may access.
+    fn check_owners(&self, memory: &Memory, launch: &Launch<'_>) -> Result<(), String> {
+        let ranks = [launch.args]
+            .into_iter()
+            .chain(launch.peers.iter().map(Vec::as_slice));
+        for (rank, args) in ranks.enumerate() {
+            for ((name, kind), address) in self.code.params.iter().zip(args) {
+                let owner = (*kind == Kind::Ptr).then(|| memory.owner(*address)).flatten();
+                if let Some(owner) = owner.filter(|owner| *owner as usize != rank) {
+                    return Err(format!(
+                        "`{}` of rank {rank} is memory of rank {owner} alone: other ranks may access symmetric memory only",
+                        name.strip_suffix("_ptr").unwrap_or(name)
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Checks the launch before anything runs. (Extents of indices are checked by the kernel itself.)
@@ -230,6 +256,24 @@ impl Program {
                 "it has {} parameters, and {} arguments were given",
                 code.params.len(),
                 launch.args.len()
+            ));
+        }
+        if launch.peers.len() >= MAX_RANKS {
+            return Err(format!(
+                "it is to run on {} devices, and {MAX_RANKS} is the most",
+                launch.peers.len() + 1
+            ));
+        }
+        let wrong = launch
+            .peers
+            .iter()
+            .position(|args| args.len() != code.params.len());
+        if let Some(rank) = wrong {
+            return Err(format!(
+                "it has {} parameters, and rank {} was given {} arguments",
+                code.params.len(),
+                rank + 1,
+                launch.peers[rank].len()
             ));
         }
         let dims = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
@@ -260,6 +304,7 @@ impl Program {
         }
         let blocks = launch.grid.iter().map(|d| u64::from(*d));
         let blocks = blocks.fold(1, u64::saturating_mul);
+        let blocks = blocks.saturating_mul(launch.peers.len() as u64 + 1);
         if blocks > MAX_RUN {
             return Err(format!(
                 "the grid {} has {blocks} blocks, and the simulator runs at most {MAX_RUN}",

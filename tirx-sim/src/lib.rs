@@ -18,6 +18,7 @@
 //!     cluster: [1, 1, 1],
 //!     shared_bytes: 0,
 //!     args: &[a.address(), b.address()],
+//!     peers: &[],
 //! };
 //! let stats = program.launch(&memory, &launch, &StandIns::new())?;
 //! println!("{} lane operations", stats.lane_ops);
@@ -42,7 +43,8 @@ pub use compile::CompileOptions;
 pub use launch::{ParamKind, Position, Program};
 pub use tirx_sim_machine::{
     Allocation, ContinueAfter, Counts, Excusable, Exploration, Explored, Fault, FaultKind, FaultLocation,
-    FaultNote, FaultReport, KINDS, Launch, LaunchOptions, LineCounts, MAX_DIMENSIONS, Memory, Named, Observe,
-    Snapshot, StandInCall, StandIns, Stats, StopAt, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle,
-    TensorMapType, TimelineEvent, Track, Window, trace,
+    FaultNote, FaultReport, KINDS, Launch, LaunchOptions, LineAccuracy, LineCounts, MAX_DIMENSIONS, Memory,
+    Named, Observe, ShadowValue, Snapshot, StandInCall, StandIns, StatementAccuracy, Stats, StopAt,
+    Symmetric, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType, TimelineEvent, Track, Window,
+    trace,
 };

@@ -40,6 +40,7 @@ impl Case {
             cluster: self.cluster,
             shared_bytes: 0,
             args,
+            peers: &[],
         };
         let result = compiled(&self.text).launch_with(memory, &launch, &StandIns::new(), &options);
         result.map(drop).map_err(|f| f.to_string())
@@ -410,6 +411,7 @@ fn a_timeline_shows_warps_operations_and_waits() {
         cluster: [1; 3],
         shared_bytes: 0,
         args: &[a.address(), b.address()],
+        peers: &[],
     };
     let options = LaunchOptions {
         timeline: Some(0),
@@ -442,6 +444,7 @@ fn kinds_of_faults() {
         cluster: [1; 3],
         shared_bytes: 0,
         args: &[a.address(), a.address()],
+        peers: &[],
     };
     let fault = compiled(&case.text)
         .launch(&memory, &launch, &StandIns::new())

@@ -574,6 +574,7 @@ fn launches_must_fit() {
             cluster: [1; 3],
             shared_bytes: 0,
             args,
+            peers: &[],
         };
         program
             .launch(&memory_of(), &launch, &StandIns::new())
@@ -636,6 +637,7 @@ fn shared_memory_is_limited_by_the_gpu() {
             cluster: [1; 3],
             shared_bytes,
             args: &[a.address()],
+            peers: &[],
         };
         let outcome = program.launch(&memory, &launch, &StandIns::new());
         (

@@ -100,6 +100,7 @@ fn outcomes_at(at: At, blocks: &[&str], count: usize) -> BTreeSet<Vec<i32>> {
             },
             shared_bytes: 0,
             args: &[values.address()],
+            peers: &[],
         };
         let options = LaunchOptions {
             seed,

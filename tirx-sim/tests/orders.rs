@@ -30,6 +30,7 @@ fn outcomes(program: &Program, roles: u32, search: &Exploration) -> (Outcomes, u
             cluster: [1; 3],
             shared_bytes: 0,
             args: &tensors.each_ref().map(|tensor| tensor.address()),
+            peers: &[],
         };
         let options = LaunchOptions::default();
         let none = StandIns::new();

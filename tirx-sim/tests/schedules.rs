@@ -31,6 +31,7 @@ impl Grid {
             cluster: [1; 3],
             shared_bytes: 0,
             args: &[values.address()],
+            peers: &[],
         };
         let options = LaunchOptions {
             seed,

@@ -87,6 +87,7 @@ fn tiled_matrix_product() {
         cluster: [1; 3],
         shared_bytes: 0,
         args: &[a.address(), b.address(), c.address()],
+        peers: &[],
     };
     program
         .launch(&memory, &launch, &StandIns::new())
@@ -112,6 +113,7 @@ fn warp_reduction_by_halving() {
         cluster: [1; 3],
         shared_bytes: 0,
         args: &[a.address()],
+        peers: &[],
     };
     program
         .launch(&memory, &launch, &StandIns::new())
@@ -147,6 +149,7 @@ fn faults_point_into_the_text() {
         cluster: [1; 3],
         shared_bytes: 0,
         args: &[a.address()],
+        peers: &[],
     };
     let fault = program.launch(&memory, &launch, &StandIns::new()).unwrap_err();
     assert!(
@@ -194,6 +197,7 @@ fn a_scalar_in_all_lanes_of_a_chosen_vector() {
             cluster: [1, 1, 1],
             shared_bytes: 0,
             args: &[a.address(), b.address()],
+            peers: &[],
         };
         program.launch(&memory, &launch, &StandIns::new()).unwrap();
         read(&b)
@@ -226,6 +230,7 @@ fn who_waits_for_a_launch_can_see_where_it_is() {
         cluster: [1; 3],
         shared_bytes: 0,
         args: &[a.address()],
+        peers: &[],
     };
     let options = LaunchOptions {
         step_limit: Some(200_000),

@@ -33,6 +33,22 @@ pub(super) struct Prepared {
     pub(super) func: PrimFunc,
     pub(super) lowered: IRModule,
     pub(super) names: Vec<String>,
+    /// The arguments of each rank.
+    pub(super) ranks: Vec<RankArguments>,
+}
+
+/// An argument that is made of the address of a tensor.
+#[derive(Clone)]
+pub(super) enum AddressOf {
+    /// The tensor's address on every rank, as a tensor of uint64.
+    Peers(String),
+    /// Its multicast window.
+    Window(String),
+}
+
+/// The arguments of one rank, by parameter.
+pub(super) struct RankArguments {
+    pub(super) addresses: Vec<Option<AddressOf>>,
     pub(super) extents: HashMap<Var, i128>,
     pub(super) arrays: Vec<Option<Array>>,
     pub(super) out_files: Vec<Option<PathBuf>>,
@@ -43,11 +59,6 @@ pub(super) struct Prepared {
 
 /// The arguments of the command line, for the kernel that it names.
 pub(super) fn prepare(command: &Simulate, output: &Output) -> Result<Prepared> {
-    let mut files = named("--arg", &command.args)?;
-    let mut scalars = named("--scalar", &command.scalars)?;
-    let mut outs = named("--out", &command.outs)?;
-    let mut given = tensor_map::given(&command.tensor_maps)?;
-
     let Judged {
         authored: func,
         lowered,
@@ -57,14 +68,60 @@ pub(super) fn prepare(command: &Simulate, output: &Output) -> Result<Prepared> {
     output.show(&warnings);
 
     let names: Vec<String> = func.params.iter().map(|p| shown_name(&func, p)).collect();
+    let ranks = (0..command.ranks).map(|rank| of_rank(command, &func, &names, rank));
+    Ok(Prepared {
+        ranks: ranks.collect::<Result<_>>()?,
+        func,
+        lowered,
+        names,
+    })
+}
+
+/// The place of the rank in the name of a file.
+const RANK: &str = "{rank}";
+
+/// The arguments of a rank.
+fn of_rank(command: &Simulate, func: &PrimFunc, names: &[String], rank: u32) -> Result<RankArguments> {
+    let mut files = named("--arg", &command.args)?;
+    let mut scalars = named("--scalar", &command.scalars)?;
+    let mut outs = named("--out", &command.outs)?;
+    let mut given = tensor_map::given(&command.tensor_maps)?;
+    let many = command.ranks > 1;
+    if many {
+        if let Some((name, file)) = outs.iter().find(|(_, file)| !file.contains(RANK)) {
+            return Err(usage(format_args!(
+                "bad --out: {} ranks would write `{file}`\n  = help: write the place of the rank: --out {name}=out{RANK}.npy",
+                command.ranks
+            )));
+        }
+        for file in files.values_mut().chain(outs.values_mut()) {
+            *file = file.replace(RANK, &rank.to_string());
+        }
+        for value in scalars.values_mut().filter(|value| *value == "rank") {
+            *value = rank.to_string();
+        }
+    }
     // Given arguments first, then those that follow from them.
     let mut extents: HashMap<Var, i128> = HashMap::new();
     let mut arrays: Vec<Option<Array>> = Vec::new();
     let mut out_files: Vec<Option<PathBuf>> = Vec::new();
     let mut values: Vec<Option<Argument>> = Vec::new();
     let mut maps: Vec<Option<Given>> = Vec::new();
-    for (number, (param, name)) in func.params.iter().zip(&names).enumerate() {
+    let mut addresses: Vec<Option<AddressOf>> = Vec::new();
+    for (number, (param, name)) in func.params.iter().zip(names).enumerate() {
         let buffer = func.buffer_of(param);
+        let address = address(number, param, name, &mut files, &mut scalars);
+        if let Some(AddressOf::Peers(of) | AddressOf::Window(of)) = &address
+            && !(many && names.contains(of))
+        {
+            return Err(user(format_args!(
+                "`{name}` is to be the address of `{of}`, which {}",
+                match many {
+                    true => "is no tensor of the kernel",
+                    false => "needs --ranks",
+                }
+            )));
+        }
         let map = match param.ty().is_tensor_map() {
             true => take(&mut given, number, param, name),
             false => None,
@@ -74,6 +131,13 @@ pub(super) fn prepare(command: &Simulate, output: &Output) -> Result<Prepared> {
             out_files.push(take(&mut outs, number, param, name).map(PathBuf::from));
         } else {
             out_files.push(None);
+        }
+        addresses.push(address.clone());
+        if address.is_some() {
+            arrays.push(None);
+            values.push(None);
+            maps.push(None);
+            continue;
         }
         if map.is_some() {
             arrays.push(own);
@@ -103,24 +167,44 @@ pub(super) fn prepare(command: &Simulate, output: &Output) -> Result<Prepared> {
         values.push(value);
     }
     for (option, left) in [("--arg", &files), ("--scalar", &scalars), ("--out", &outs)] {
-        nothing_left(option, left, &names)?;
+        nothing_left(option, left, names)?;
     }
     if let Some(name) = given.keys().find(|name| names.contains(name)) {
         return Err(user(format_args!(
             "--tensor-map {name}: `{name}` is no tensor map"
         )));
     }
-    nothing_left("--tensor-map", &given, &names)?;
-    Ok(Prepared {
-        func,
-        lowered,
-        names,
+    nothing_left("--tensor-map", &given, names)?;
+    Ok(RankArguments {
+        addresses,
         extents,
         arrays,
         out_files,
         values,
         maps,
     })
+}
+
+/// The address that the command line gives for a parameter.
+fn address(
+    number: usize,
+    param: &Var,
+    name: &str,
+    files: &mut BTreeMap<String, String>,
+    scalars: &mut BTreeMap<String, String>,
+) -> Option<AddressOf> {
+    let number = number.to_string();
+    let keys = [name, param.name(), number.as_str()];
+    let named = |all: &mut BTreeMap<String, String>, prefix: &str| {
+        let key = keys
+            .iter()
+            .find(|key| all.get(**key).is_some_and(|text| text.starts_with(prefix)))?;
+        all.remove(*key).map(|text| text[prefix.len()..].to_string())
+    };
+    match named(files, "peers:") {
+        Some(of) => Some(AddressOf::Peers(of)),
+        None => named(scalars, "window:").map(AddressOf::Window),
+    }
 }
 
 /// The value for a parameter, by its buffer's name, its own or its number.

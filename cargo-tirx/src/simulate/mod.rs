@@ -14,6 +14,7 @@ use self::arguments::{Prepared, prepare};
 pub(crate) use self::arguments::{inferred_shape, named, scalar, shown_name};
 use self::once::{Ran, once, variable, write_outs};
 use self::orders::every_order;
+use crate::accuracy;
 use crate::failure::{Failure, Result, user};
 use crate::input::Input;
 use crate::observed;
@@ -24,17 +25,21 @@ use crate::tensor_map;
 pub(crate) struct Simulate {
     #[command(flatten)]
     input: Input,
-    /// A tensor argument. NAME is the parameter, its buffer, or the parameter's number: `--arg 0=a.npy`.
+    /// A tensor argument. NAME is the parameter, its buffer, or the parameter's number: `--arg 0=a.npy`. With --ranks,
+    /// `a{rank}.npy` is a file for each rank, and `peers:B` has the address of tensor B on every rank.
     #[arg(long = "arg", value_name = "NAME=FILE.npy")]
     args: Vec<String>,
-    /// A scalar argument.
+    /// A scalar argument. With --ranks, `rank` is the number of the device, and `window:B` the multicast address of tensor B.
     #[arg(long = "scalar", value_name = "NAME=VALUE")]
     scalars: Vec<String>,
     #[arg(long = "tensor-map", value_name = "NAME=WHAT,box=…", help = tensor_map::HELP)]
     tensor_maps: Vec<String>,
-    /// Writes a tensor when the kernel is done; it starts zero-filled unless --arg sets it.
+    /// Writes a tensor when the kernel is done; it starts zero-filled unless --arg sets it. With --ranks, FILE contains `{rank}`.
     #[arg(long = "out", value_name = "NAME=FILE.npy")]
     outs: Vec<String>,
+    /// Runs the kernel on this many devices at once. Their tensors are symmetric memory (T.nvshmem, peer addresses, multimem).
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    ranks: u32,
     /// Reports signed overflow and too-large shifts, which are undefined in CUDA C++; otherwise integers wrap.
     #[arg(long)]
     check_overflow: bool,
@@ -76,6 +81,9 @@ pub(crate) struct Simulate {
     /// Prints instructions, memory transactions, bank conflicts and barriers per source line.
     #[arg(long)]
     counters: bool,
+    /// Prints the largest relative errors of float values per source line: each value has a shadow of double precision.
+    #[arg(long, conflicts_with = "all_schedules")]
+    accuracy: bool,
     /// Prints the values of the kernel's variables each time this line is reached.
     #[arg(long = "break", value_name = "LINE")]
     stop: Option<u32>,
@@ -192,6 +200,9 @@ fn report(command: &Simulate, prepared: &Prepared, ran: &Ran) -> Result<()> {
     }
     if command.counters {
         out(&observed::table(&ran.counts))?;
+    }
+    if command.accuracy {
+        out(&accuracy::table(&ran.accuracy))?;
     }
     Ok(())
 }

@@ -8,12 +8,12 @@ use tirx_core::diagnostic::{Level, Message};
 use tirx_core::ir::DType;
 use tirx_sim::host::{self, Argument};
 use tirx_sim::{
-    Allocation, CompileOptions, ContinueAfter, Excusable, Exploration, LaunchOptions, LineCounts, Memory,
-    Observe, Program, Snapshot, StandIns, StopAt, TimelineEvent,
+    Allocation, CompileOptions, ContinueAfter, Excusable, Exploration, LaunchOptions, LineAccuracy,
+    LineCounts, Memory, Observe, Program, Snapshot, StandIns, StopAt, Symmetric, TimelineEvent,
 };
 
 use super::Simulate;
-use super::arguments::{Prepared, inferred_shape};
+use super::arguments::{AddressOf, Prepared, RankArguments, inferred_shape};
 use crate::failure::{Failure, Result, usage, user};
 use crate::npy::{self, Array};
 use crate::tensor_map::{self, Source};
@@ -23,7 +23,11 @@ pub(super) struct Bound {
     name: String,
     dtype: DType,
     shape: Vec<i64>,
+    /// Bytes of the tensor; the memory may have more.
+    bytes: usize,
     memory: Allocation,
+    /// The multicast window, on several ranks.
+    window: Option<u64>,
     /// The dtype that the file came with; `None` for a tensor that began as zeros.
     descr: Option<String>,
     out: Option<PathBuf>,
@@ -38,6 +42,8 @@ pub(super) struct Ran {
     pub(super) printed: String,
     pub(super) events: Vec<TimelineEvent>,
     pub(super) counts: Vec<LineCounts>,
+    /// Errors of float values by line, of each launch.
+    pub(super) accuracy: Vec<LineAccuracy>,
     pub(super) snapshots: Vec<Snapshot>,
     /// What the run went on after.
     pub(super) findings: Vec<Message>,
@@ -61,9 +67,7 @@ pub(super) fn once(
         .step_limit
         .map_or_else(|| variable("TIRX_SIM_STEP_LIMIT"), |v| Ok(Some(v)))?;
     let memory = Memory::new();
-    let bound = bind(prepared, &memory)?;
-    let arguments = call(prepared, &bound)?;
-
+    let bound = place(prepared, &memory)?;
     let stand_ins = StandIns::default();
     let options = CompileOptions {
         check_overflow: command.check_overflow,
@@ -72,8 +76,10 @@ pub(super) fn once(
     let mut fault = None;
     let mut printed = String::new();
     let (mut events, mut counts, mut snapshots) = (Vec::new(), Vec::new(), Vec::new());
+    let mut accuracy = Vec::new();
     let mut findings = Vec::new();
-    let result = host::run(lowered, names, &arguments, &mut |launch| {
+    let mut run = |launches: &[host::Launch]| -> std::result::Result<(), String> {
+        let launch = host::same_shape(launches)?;
         if !programs.contains_key(&launch.symbol) {
             let program = Program::compile_with(lowered, &launch.symbol, options).map_err(|errors| {
                 refused = Some(Failure::User(errors.messages(&lowered.sources)));
@@ -82,13 +88,19 @@ pub(super) fn once(
             programs.insert(launch.symbol.clone(), program);
         }
         let program = &programs[&launch.symbol];
-        let (args, _maps) = launch.arguments_in(&memory);
+        let (mut args, mut kept) = (Vec::new(), Vec::new());
+        for launch in launches {
+            let (own, maps) = launch.arguments_in(&memory);
+            args.push(own);
+            kept.push(maps);
+        }
         let config = tirx_sim::Launch {
             grid: launch.grid,
             block: launch.block,
             cluster: launch.cluster,
             shared_bytes: launch.shared_bytes,
-            args: &args,
+            args: &args[0],
+            peers: &args[1..],
         };
         let after: Vec<Excusable> = command.continue_after.iter().map(|kind| (*kind).into()).collect();
         let observe = observe(command, launch.grid, launch.block).map_err(|failure| {
@@ -97,6 +109,7 @@ pub(super) fn once(
         })?;
         let options = LaunchOptions {
             observe,
+            accuracy: command.accuracy,
             check_races: !command.no_race_check,
             timeline: command.timeline.as_ref().map(|_| command.timeline_block),
             step_limit: step_limit.or(LaunchOptions::default().step_limit),
@@ -121,13 +134,42 @@ pub(super) fn once(
         printed.push_str(&stats.output);
         events.extend(stats.timeline);
         counts.extend(stats.counts);
+        accuracy.extend(stats.accuracy);
         snapshots.extend(stats.snapshots);
         findings.extend(stats.findings.iter().map(|finding| Message {
             level: Level::Warning,
             ..finding.to_diagnostic()
         }));
         ended
-    });
+    };
+    let result = match bound.as_slice() {
+        [one] => {
+            let arguments = call(prepared, 0, &bound, one)?;
+            host::run(lowered, names, &arguments, &mut |launch| {
+                run(std::slice::from_ref(launch))
+            })
+        }
+        _ => {
+            let mut launches = Vec::new();
+            let mut failed = None;
+            for (rank, own) in bound.iter().enumerate() {
+                let arguments = call(prepared, rank, &bound, own)?;
+                let mut all = Vec::new();
+                let collected = host::run(lowered, names, &arguments, &mut |launch| {
+                    all.push(launch.clone());
+                    Ok(())
+                });
+                failed = failed.or(collected.err().map(|message| format!("rank {rank}: {message}")));
+                launches.push(all);
+            }
+            match failed {
+                Some(message) => Err(message),
+                None => {
+                    host::together(launches).and_then(|all| all.iter().try_for_each(|launches| run(launches)))
+                }
+            }
+        }
+    };
     match (result, refused) {
         (_, Some(refused)) => return Err(refused),
         (Err(_), None) if fault.is_some() => {}
@@ -141,19 +183,30 @@ pub(super) fn once(
     }
     Ok(Ran {
         fault,
-        bound,
+        bound: bound.into_iter().flatten().collect(),
         printed,
         events,
         counts,
+        accuracy,
         snapshots,
         findings,
     })
 }
 
-/// The arguments of a call with these tensors.
-fn call(prepared: &Prepared, bound: &[Option<Bound>]) -> Result<Vec<Argument>> {
+/// The arguments of a rank's call with its tensors, `bound`; `all` are those of every rank.
+fn call(
+    prepared: &Prepared,
+    rank: usize,
+    all: &[Vec<Option<Bound>>],
+    bound: &[Option<Bound>],
+) -> Result<Vec<Argument>> {
+    let own = &prepared.ranks[rank];
     let mut arguments = Vec::new();
-    for (number, (tensor, map)) in bound.iter().zip(&prepared.maps).enumerate() {
+    for (number, (tensor, map)) in bound.iter().zip(&own.maps).enumerate() {
+        if let Some(AddressOf::Window(of)) = &own.addresses[number] {
+            arguments.push(Argument::Int(named(&all[rank], of)?.window.unwrap_or(0) as i64));
+            continue;
+        }
         let Some(map) = map else {
             let tensor = tensor.as_ref().map(|tensor| Argument::Tensor {
                 dtype: tensor.dtype,
@@ -161,7 +214,7 @@ fn call(prepared: &Prepared, bound: &[Option<Bound>]) -> Result<Vec<Argument>> {
                 address: tensor.memory.address(),
                 byte_offset: 0,
             });
-            arguments.extend(tensor.or_else(|| prepared.values[number].clone()));
+            arguments.extend(tensor.or_else(|| own.values[number].clone()));
             continue;
         };
         let name = &prepared.names[number];
@@ -184,7 +237,7 @@ fn call(prepared: &Prepared, bound: &[Option<Bound>]) -> Result<Vec<Argument>> {
         let shape: Vec<usize> = memory.shape.iter().map(|extent| *extent as usize).collect();
         let of = tensor_map::Memory {
             address: memory.memory.address(),
-            bytes: memory.memory.len(),
+            bytes: memory.bytes,
             shape: &shape,
             descr: memory
                 .descr
@@ -198,31 +251,113 @@ fn call(prepared: &Prepared, bound: &[Option<Bound>]) -> Result<Vec<Argument>> {
     Ok(arguments)
 }
 
-/// The tensors of a run: arrays from files, and zeros for those that are written alone.
-fn bind(prepared: &Prepared, memory: &Memory) -> Result<Vec<Option<Bound>>> {
-    let Prepared {
-        func,
-        names,
-        extents,
-        arrays,
-        out_files,
-        ..
-    } = prepared;
-    let mut bound: Vec<Option<Bound>> = Vec::new();
-    for ((param, name), (array, out)) in func.params.iter().zip(names).zip(arrays.iter().zip(out_files)) {
+/// The tensor of a rank with a name.
+fn named<'a>(bound: &'a [Option<Bound>], name: &str) -> Result<&'a Bound> {
+    let found = bound.iter().flatten().find(|tensor| tensor.name == name);
+    found.ok_or_else(|| user(format_args!("`{name}` is no tensor of the kernel")))
+}
+
+/// A tensor of a run that is in no memory yet.
+struct Unplaced {
+    name: String,
+    dtype: DType,
+    shape: Vec<i64>,
+    bytes: Vec<u8>,
+    descr: Option<String>,
+    out: Option<PathBuf>,
+}
+
+/// The tensors of a run in memory, by rank: arrays from files, and zeros for those that are written alone. Those of several ranks
+/// are symmetric.
+fn place(prepared: &Prepared, memory: &Memory) -> Result<Vec<Vec<Option<Bound>>>> {
+    let ranks = prepared.ranks.len();
+    let mut unplaced: Vec<_> = Vec::new();
+    for rank in &prepared.ranks {
+        unplaced.push(bind(prepared, rank)?.into_iter());
+    }
+    let mut all: Vec<Vec<Option<Bound>>> = (0..ranks).map(|_| Vec::new()).collect();
+    for _ in &prepared.names {
+        let parts: Vec<Option<Unplaced>> = unplaced.iter_mut().filter_map(Iterator::next).collect();
+        let most = parts.iter().flatten().map(|part| part.bytes.len()).max();
+        let symmetric = most
+            .filter(|_| ranks > 1)
+            .map(|most| memory.alloc_symmetric(ranks as u32, most));
+        for (rank, part) in parts.into_iter().enumerate() {
+            all[rank].push(part.map(|part| {
+                let own = match &symmetric {
+                    Some(all) => all.part(rank as u32).clone(),
+                    None => memory.alloc(part.bytes.len()),
+                };
+                own.write(0, &part.bytes);
+                Bound {
+                    name: part.name,
+                    dtype: part.dtype,
+                    shape: part.shape,
+                    bytes: part.bytes.len(),
+                    memory: own,
+                    window: symmetric.as_ref().map(Symmetric::window),
+                    descr: part.descr,
+                    out: part.out,
+                }
+            }));
+        }
+    }
+    for (rank, own) in prepared.ranks.iter().enumerate() {
+        for (number, address) in own.addresses.iter().enumerate() {
+            let Some(AddressOf::Peers(of)) = address else {
+                continue;
+            };
+            let addresses = all
+                .iter()
+                .map(|bound| named(bound, of).map(|tensor| tensor.memory.address()));
+            let bytes: Vec<u8> = addresses
+                .collect::<Result<Vec<u64>>>()?
+                .into_iter()
+                .flat_map(u64::to_le_bytes)
+                .collect();
+            if let Some(tensor) = &all[rank][number] {
+                tensor.memory.write(0, &bytes);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The tensors of a rank.
+fn bind(prepared: &Prepared, rank: &RankArguments) -> Result<Vec<Option<Unplaced>>> {
+    let Prepared { func, names, .. } = prepared;
+    let mut bound: Vec<Option<Unplaced>> = Vec::new();
+    for (number, (param, name)) in func.params.iter().zip(names).enumerate() {
+        let (array, out) = (&rank.arrays[number], &rank.out_files[number]);
+        let unplaced = |dtype: DType, shape: Vec<i64>, bytes: Vec<u8>| Unplaced {
+            name: name.clone(),
+            dtype,
+            shape,
+            bytes,
+            descr: array.as_ref().map(|array| array.descr.clone()),
+            out: out.clone(),
+        };
+        match &rank.addresses[number] {
+            Some(AddressOf::Peers(_)) => {
+                let ranks = prepared.ranks.len();
+                bound.push(Some(unplaced(
+                    DType::UINT64,
+                    vec![ranks as i64],
+                    vec![0; ranks * 8],
+                )));
+                continue;
+            }
+            Some(AddressOf::Window(_)) => {
+                bound.push(None);
+                continue;
+            }
+            None => {}
+        }
         let Some(buffer) = func.buffer_of(param) else {
             // The tensor of a tensor map.
             bound.push(array.as_ref().map(|array| {
-                let memory = memory.alloc(array.bytes.len());
-                memory.write(0, &array.bytes);
-                Bound {
-                    name: name.clone(),
-                    dtype: DType::UINT8,
-                    shape: array.shape.iter().map(|extent| *extent as i64).collect(),
-                    memory,
-                    descr: Some(array.descr.clone()),
-                    out: out.clone(),
-                }
+                let shape = array.shape.iter().map(|extent| *extent as i64).collect();
+                unplaced(DType::UINT8, shape, array.bytes.clone())
             }));
             continue;
         };
@@ -232,7 +367,7 @@ fn bind(prepared: &Prepared, memory: &Memory) -> Result<Vec<Option<Bound>>> {
                 array.bytes.clone(),
             ),
             None if out.is_some() => {
-                let shape = inferred_shape(name, &buffer.shape, extents)?;
+                let shape = inferred_shape(name, &buffer.shape, &rank.extents)?;
                 let count = shape
                     .iter()
                     .try_fold(1_usize, |count, e| count.checked_mul(usize::try_from(*e).ok()?));
@@ -250,16 +385,7 @@ fn bind(prepared: &Prepared, memory: &Memory) -> Result<Vec<Option<Bound>>> {
                 )));
             }
         };
-        let allocation = memory.alloc(bytes.len());
-        allocation.write(0, &bytes);
-        bound.push(Some(Bound {
-            name: name.clone(),
-            dtype: buffer.dtype,
-            shape,
-            memory: allocation,
-            descr: array.as_ref().map(|array| array.descr.clone()),
-            out: out.clone(),
-        }));
+        bound.push(Some(unplaced(buffer.dtype, shape, bytes)));
     }
     Ok(bound)
 }
@@ -329,7 +455,7 @@ impl Ran {
     /// The name of the first tensor that another run has left with other values.
     pub(super) fn first_difference(&self, other: &Ran) -> Option<String> {
         let contents = |tensor: &Bound| {
-            let mut bytes = vec![0; tensor.memory.len()];
+            let mut bytes = vec![0; tensor.bytes];
             tensor.memory.read(0, &mut bytes);
             bytes
         };
@@ -343,7 +469,7 @@ impl Ran {
 pub(super) fn write_outs(bound: &[Option<Bound>]) -> Result<()> {
     for tensor in bound.iter().flatten() {
         let Some(path) = &tensor.out else { continue };
-        let mut bytes = vec![0; tensor.memory.len()];
+        let mut bytes = vec![0; tensor.bytes];
         tensor.memory.read(0, &mut bytes);
         let shape = tensor
             .shape

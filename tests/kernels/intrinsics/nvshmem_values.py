@@ -1,4 +1,4 @@
-# NVSHMEM with one GPU, which is number 0 and puts to itself.
+# NVSHMEM on one GPU, which is number 0 and puts to itself.
 from tvm.backend.cuda.lang.tile_scheduler import RankAwareGroupMajorTileScheduler
 from tvm.script import tirx as T
 
@@ -115,7 +115,7 @@ def signal_without_fence(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "floa
 # sim: another_element
 #   A: float32[32] = i
 #   B: float32[32] = 0
-#   fault: names processing element 1: the simulator has one, number 0
+#   fault: names processing element 1: the launch is on one device, number 0
 @T.prim_func
 def another_element(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
     T.device_entry()

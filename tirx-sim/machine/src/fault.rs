@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::accuracy::{LineAccuracy, ShadowValue};
 use crate::location::FaultLocation;
 use crate::observe::{LineCounts, Snapshot};
 use crate::timeline::TimelineEvent;
@@ -98,6 +99,10 @@ pub struct Stats {
     pub counts: Vec<LineCounts>,
     /// Values at the line that [`Observe::stop`](crate::Observe::stop) names.
     pub snapshots: Vec<Snapshot>,
+    /// Errors of float values by line, where [`LaunchOptions::accuracy`](crate::LaunchOptions::accuracy) asks for them.
+    pub accuracy: Vec<LineAccuracy>,
+    /// The same for elements of global memory: their shadows at the end.
+    pub shadows: Vec<ShadowValue>,
     /// What the launch has gone on after, as [`LaunchOptions::continue_after`](crate::LaunchOptions::continue_after) says: one for each place in the kernel.
     pub findings: Vec<Fault>,
 }
@@ -131,6 +136,8 @@ pub struct FaultReport {
     pub kernel: String,
     /// The kernel's line, where there is one.
     pub location: Option<FaultLocation>,
+    /// The rank of the thread's device, in a launch on several.
+    pub rank: Option<u32>,
     /// `blockIdx` of the thread.
     pub block: [u32; 3],
     /// `threadIdx` of the thread.
@@ -190,7 +197,8 @@ impl Fault {
 
     fn thread_text(&self) -> String {
         let ([bx, by, bz], [tx, ty, tz]) = (self.block, self.thread);
-        format!("in block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")
+        let rank = self.rank.map_or(String::new(), |rank| format!("rank {rank}, "));
+        format!("in {rank}block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")
     }
 }
 

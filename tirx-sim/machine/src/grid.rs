@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::bytecode::{AsyncInst, Code, Inst};
+use crate::bytecode::{AsyncInst, Code, Inst, Special};
 use crate::exec::prior::Before;
 use crate::exec::steps;
-use crate::exec::{Context, Group, GroupStop, Ledger};
+use crate::exec::{Accuracy, Context, DeviceArguments, Group, GroupStop, Ledger, deadlock};
 use crate::explore::Exploration;
 use crate::fault::{Fault, FaultKind, Stats};
 use crate::findings::{ContinueAfter, Findings};
@@ -35,6 +35,8 @@ pub struct Launch<'a> {
     pub shared_bytes: u32,
     /// One per parameter: addresses, and scalars as little-endian bits.
     pub args: &'a [u64],
+    /// The arguments of ranks 1, 2, … where devices of a world run the kernel together; `args` are those of rank 0.
+    pub peers: &'a [Vec<u64>],
 }
 
 /// How a launch is run.
@@ -61,6 +63,9 @@ pub struct LaunchOptions {
     /// What is reported in [`Stats::findings`] rather than as the error that ends the launch. Accesses that a warp makes together
     /// with such a read are not checked for races.
     pub continue_after: ContinueAfter,
+    /// Whether float values have shadows of double precision, for [`Stats::accuracy`]; a launch runs some hundred times slower with
+    /// them.
+    pub accuracy: bool,
     /// What else is observed; a launch runs some ten times slower with it.
     pub observe: Observe,
 }
@@ -76,6 +81,7 @@ impl Default for LaunchOptions {
             dependent: false,
             timeline: None,
             continue_after: ContinueAfter::default(),
+            accuracy: false,
             observe: Observe::default(),
         }
     }
@@ -143,6 +149,7 @@ pub fn explore(
 ) -> Result<Stats, Fault> {
     let (mut ctx, images) = context(code, turn, memory, launch, stand_ins, options, windows);
     ctx.exploring = true;
+    ctx.accuracy = None;
     let all = options.dependent || code.launches_dependents;
     let total = track(&mut ctx, all, false);
     let result = steps::run(&ctx, total, exploration);
@@ -183,23 +190,23 @@ fn context<'a>(
     options: &LaunchOptions,
     windows: &[(u64, Window)],
 ) -> (Context<'a>, BTreeMap<u64, Storage>) {
-    let params = code.params.iter().zip(launch.args).map(|((_, kind), address)| {
-        let storage = (*kind == Kind::Ptr).then(|| memory.find(*address)).flatten()?;
-        let offset = address - storage.address;
-        Some((storage, offset))
-    });
-    let params: Vec<_> = params.collect();
-    let windows = params.iter().zip(launch.args).map(|(param, address)| {
-        let of_it = windows.iter().filter(|(of, _)| of == address && param.is_some());
-        of_it.map(|(_, window)| window.clone()).collect()
-    });
+    let devices = [launch.args]
+        .into_iter()
+        .chain(launch.peers.iter().map(Vec::as_slice));
+    let devices: Vec<_> = devices.map(|args| device(code, memory, args, windows)).collect();
+    let uses_arrivals = code
+        .specials
+        .iter()
+        .any(|(_, special)| *special == Special::Arrivals);
+    let arrivals = uses_arrivals.then(|| memory.alloc_symmetric(devices.len() as u32, 8));
     let before = match memory.prior() {
         _ if options.dependent => Some(Before::Any),
         prior => prior.filter(|_| options.programmatic).map(Before::Grid),
     };
     // What the next launch may overtake is remembered, with the memory contents that it may find.
     let overtaken = code.launches_dependents;
-    let images = params.iter().flatten().filter(|_| overtaken);
+    let params = devices.iter().flat_map(|device| device.params.iter().flatten());
+    let images = params.filter(|_| overtaken);
     let images = images
         .map(|(storage, _)| (storage.address, storage.copy()))
         .collect();
@@ -209,10 +216,8 @@ fn context<'a>(
         grid: launch.grid,
         block: launch.block,
         cluster: launch.cluster,
-        args: launch.args,
-        sheets: Vec::new(),
-        windows: windows.collect(),
-        params,
+        devices,
+        arrivals,
         ledger: None,
         stand_ins,
         check_races: options.check_races,
@@ -225,6 +230,7 @@ fn context<'a>(
         shared_bytes: launch.shared_bytes,
         turns: Turns::new(0, 0),
         observer: (options.observe != Observe::default()).then(|| Observer::new(options.observe, code)),
+        accuracy: options.accuracy.then(Accuracy::default),
         first_fault: AtomicU64::new(u64::MAX),
         exploring: false,
         findings: Findings::new(options.continue_after),
@@ -233,17 +239,40 @@ fn context<'a>(
     (context, images)
 }
 
+/// The arguments of one device.
+fn device(code: &Code, memory: &Memory, args: &[u64], windows: &[(u64, Window)]) -> DeviceArguments {
+    let params = code.params.iter().zip(args).map(|((_, kind), address)| {
+        let storage = (*kind == Kind::Ptr).then(|| memory.find(*address)).flatten()?;
+        let offset = address - storage.address;
+        Some((storage, offset))
+    });
+    let params: Vec<_> = params.collect();
+    let windows = params.iter().zip(args).map(|(param, address)| {
+        let of_it = windows.iter().filter(|(of, _)| of == address && param.is_some());
+        of_it.map(|(_, window)| window.clone()).collect()
+    });
+    DeviceArguments {
+        args: args.to_vec(),
+        windows: windows.collect(),
+        params,
+        sheets: Vec::new(),
+    }
+}
+
 /// Begins to track memory: `all` of it, rather than what the kernel may write. Gives the number of groups.
 fn track(ctx: &mut Context<'_>, all: bool, threads: bool) -> u64 {
     let total = Group::count(ctx);
+    let params: Vec<_> = ctx.devices.iter().map(|device| &device.params[..]).collect();
     let ledger = ctx
         .check_races
-        .then(|| Ledger::new(ctx.code, &ctx.params, all, threads));
-    let sheets = ctx.params.iter().map(|param| {
-        let (storage, _) = param.as_ref()?;
-        ledger.as_ref()?.sheet(storage)
-    });
-    ctx.sheets = sheets.collect();
+        .then(|| Ledger::new(ctx.code, &params, all, threads));
+    for device in &mut ctx.devices {
+        let sheets = device.params.iter().map(|param| {
+            let (storage, _) = param.as_ref()?;
+            ledger.as_ref()?.sheet(storage)
+        });
+        device.sheets = sheets.collect();
+    }
     ctx.ledger = ledger;
     ctx.raw = Mutex::new(None);
     total
@@ -261,9 +290,10 @@ fn in_turn_alone(code: &Code) -> bool {
 fn attempt<'a>(mut ctx: Context<'a>, threads: u64, all: bool) -> (Context<'a>, Result<Stats, Fault>) {
     let workers = threads.min(Group::count(&ctx));
     let total = track(&mut ctx, all, workers > 1);
-    let room = ctx.most_resident() / Group::blocks_of(&ctx).max(1);
+    let room = ctx.most_resident() / Group::blocks_of(&ctx).max(1) * u64::from(ctx.ranks());
     ctx.turns = Turns::new(total, room);
     ctx.first_fault = AtomicU64::new(u64::MAX);
+    ctx.accuracy = ctx.accuracy.map(|_| Accuracy::default());
     ctx.findings = Findings::new(ctx.findings.after);
     ctx.observer = ctx
         .observer
@@ -281,17 +311,22 @@ fn attempt<'a>(mut ctx: Context<'a>, threads: u64, all: bool) -> (Context<'a>, R
     let mut results = results.0.into_inner().unwrap_or_else(PoisonError::into_inner);
     let turns = std::mem::replace(&mut ctx.turns, Turns::new(0, 0));
     let (mut stuck, not_started) = turns.into_stuck();
-    if results.fault.is_none()
-        && let Some(group) = stuck.iter_mut().min_by_key(|group| group.first_block())
-    {
-        results.fault = Some((0, group.deadlock(&ctx, not_started)));
+    if results.fault.is_none() {
+        let deadlock = deadlock(&ctx, stuck.iter_mut(), not_started);
+        results.fault = deadlock.map(|fault| (0, fault));
     }
     results.output.sort_by_key(|(block, _)| *block);
     let observer = ctx.observer.take().map(|observer| observer.finish(ctx.code));
     let (counts, snapshots) = observer.unwrap_or_default();
     let fault = results.fault.map(|(_, fault)| ctx.findings.told(fault));
+    let keeps = ctx.accuracy.is_some();
+    let shadows = ctx.accuracy.take().map(|accuracy| accuracy.finish(ctx.code));
+    let (accuracy, shadows) = shadows.unwrap_or_default();
+    ctx.accuracy = keeps.then(Accuracy::default);
     let stats = Stats {
         findings: ctx.findings.take(),
+        accuracy,
+        shadows,
         counts,
         snapshots,
         lane_ops: results.lane_ops,

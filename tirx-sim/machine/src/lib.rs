@@ -16,6 +16,7 @@
 //! | `tensor` | what tensor cores compute |
 //! | `stand_in` | Rust closures in the place of raw CUDA functions |
 //! | `timeline` | when warps ran and waited |
+//! | `accuracy` | errors of float values by line |
 //! | `observe` | counts by line, values at a line |
 //! | `tensor_map` | tensor maps of the copy engine |
 //! | `location` | lines of the kernel's text |
@@ -24,6 +25,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accuracy;
 #[doc(hidden)]
 pub mod alu;
 #[doc(hidden)]
@@ -52,6 +54,7 @@ mod timeline;
 mod turns;
 mod window;
 
+pub use accuracy::{LineAccuracy, ShadowValue, StatementAccuracy};
 #[doc(hidden)]
 pub use bytecode::{DebugHome, DebugName};
 #[doc(hidden)]
@@ -61,7 +64,7 @@ pub use fault::{Fault, FaultKind, FaultNote, FaultReport, Stats};
 pub use findings::{ContinueAfter, Excusable};
 pub use grid::{Launch, LaunchOptions};
 pub use location::FaultLocation;
-pub use memory::{Allocation, Memory};
+pub use memory::{Allocation, Memory, Symmetric};
 pub use observe::{Counts, KINDS, LineCounts, Named, Observe, Snapshot, StopAt};
 pub use stand_in::{StandInCall, StandIns};
 pub use tensor_map::{MAX_DIMENSIONS, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};

@@ -7,11 +7,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
 mod prior;
+mod symmetric;
 
 pub(crate) use prior::{Prior, READ, WRITTEN};
+pub use symmetric::Symmetric;
 
 /// The first address handed out. Low addresses are never valid, so that small integers are no pointers.
 const FIRST_ADDRESS: u64 = 0x0000_7000_0000_0000;
@@ -26,6 +28,8 @@ const LOCKS: usize = 64;
 struct Registry {
     next: u64,
     by_address: BTreeMap<u64, Weak<Storage>>,
+    /// The first part of a symmetric allocation, by the address of its multicast window.
+    windows: BTreeMap<u64, Weak<Storage>>,
 }
 
 struct Inner {
@@ -70,6 +74,7 @@ impl Memory {
             registry: RwLock::new(Registry {
                 next: FIRST_ADDRESS,
                 by_address: BTreeMap::new(),
+                windows: BTreeMap::new(),
             }),
             locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
             prior: Mutex::new(None),
@@ -97,6 +102,8 @@ impl Memory {
             address,
             bytes,
             words,
+            owner: OnceLock::new(),
+            siblings: OnceLock::new(),
             memory: Arc::downgrade(&self.0),
         });
         registry.by_address.insert(address, Arc::downgrade(&storage));
@@ -146,6 +153,10 @@ pub(crate) struct Storage {
     pub(crate) address: u64,
     pub(crate) bytes: usize,
     pub(crate) words: Box<[AtomicU32]>,
+    /// The rank that alone may access it; any may if there is none.
+    pub(crate) owner: OnceLock<u32>,
+    /// The parts of the symmetric allocation that it is of, and the address of their window.
+    siblings: OnceLock<(Arc<symmetric::Siblings>, u64)>,
     memory: Weak<Inner>,
 }
 
@@ -154,6 +165,9 @@ impl Drop for Storage {
         if let Some(memory) = self.memory.upgrade() {
             let mut registry = memory.registry.write().unwrap_or_else(PoisonError::into_inner);
             registry.by_address.remove(&self.address);
+            if let Some((_, window)) = self.siblings.get() {
+                registry.windows.remove(window);
+            }
         }
     }
 }
@@ -175,6 +189,8 @@ impl Storage {
             address: self.address,
             bytes: self.bytes,
             words: words.collect(),
+            owner: OnceLock::new(),
+            siblings: OnceLock::new(),
             memory: Weak::new(),
         }
     }

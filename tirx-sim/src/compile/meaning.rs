@@ -15,8 +15,8 @@ use super::remote::QUIET;
 use super::warp::THREADFENCE;
 use tirx_sim_machine::alu::{Bin, Un};
 use tirx_sim_machine::bytecode::{
-    AsyncInst, AtomicOp, Class, Direction, Inst, MbarrierWhat, RemoteScope, Scope, ShuffleMode, TensorInst,
-    TensorMemoryInst,
+    AsyncInst, AtomicOp, Class, Direction, Inst, MbarrierWhat, RemoteScope, Scope, ShuffleMode, Special,
+    TensorInst, TensorMemoryInst,
 };
 use tirx_sim_machine::numeric::Kind;
 use tirx_sim_machine::rounded::Operation;
@@ -323,21 +323,23 @@ pub(super) fn meaning(op: Op) -> Meaning {
         Op::CudaRuntimeInstrDesc => Effect(|c, call| c.scale_factor_ids(call)),
 
         // NVSHMEM, where there is one processing element.
-        Op::NvshmemMyPe => Value(|c, _| c.bits(Kind::I32, 0).map(one)),
-        Op::NvshmemNPes => Value(|c, _| c.bits(Kind::I32, 1).map(one)),
+        Op::NvshmemMyPe => Value(|c, _| c.rank(Special::Rank).map(one)),
+        Op::NvshmemNPes => Value(|c, _| c.rank(Special::Ranks).map(one)),
+        Op::NvshmemPtr => Value(|c, call| c.peer_pointer(call).map(one)),
+        Op::NvshmemMcPtr => Value(|c, call| c.window_pointer(call).map(one)),
         Op::NvshmemQuiet => Effect(|c, _| c.push_async(QUIET)),
-        Op::NvshmemBarrierAll => Effect(|c, _| c.push_async(QUIET)),
+        Op::NvshmemBarrierAll => Effect(|c, _| c.barrier_of_ranks()),
         Op::NvshmemFence => Effect(|c, _| c.push_async(AsyncInst::RemoteFence)),
-        Op::NvshmemGetmemNbi => Effect(|c, call| c.put_or_get(call, RemoteScope::Thread)),
-        Op::NvshmemGetmemNbiWarp => Effect(|c, call| c.put_or_get(call, RemoteScope::Warp)),
-        Op::NvshmemGetmemNbiBlock => Effect(|c, call| c.put_or_get(call, RemoteScope::Block)),
-        Op::NvshmemPutmemNbi => Effect(|c, call| c.put_or_get(call, RemoteScope::Thread)),
-        Op::NvshmemPutmemNbiWarp => Effect(|c, call| c.put_or_get(call, RemoteScope::Warp)),
-        Op::NvshmemPutmemNbiBlock => Effect(|c, call| c.put_or_get(call, RemoteScope::Block)),
-        Op::NvshmemPutmemSignalNbi => Effect(|c, call| c.put_or_get(call, RemoteScope::Thread)),
-        Op::NvshmemPutmemSignalNbiWarp => Effect(|c, call| c.put_or_get(call, RemoteScope::Warp)),
-        Op::NvshmemPutmemSignalNbiBlock => Effect(|c, call| c.put_or_get(call, RemoteScope::Block)),
-        Op::NvshmemSignalOp => Effect(|c, call| c.put_or_get(call, RemoteScope::Thread)),
+        Op::NvshmemGetmemNbi => Effect(|c, call| c.put_or_get(call, RemoteScope::Thread, true)),
+        Op::NvshmemGetmemNbiWarp => Effect(|c, call| c.put_or_get(call, RemoteScope::Warp, true)),
+        Op::NvshmemGetmemNbiBlock => Effect(|c, call| c.put_or_get(call, RemoteScope::Block, true)),
+        Op::NvshmemPutmemNbi => Effect(|c, call| c.put_or_get(call, RemoteScope::Thread, false)),
+        Op::NvshmemPutmemNbiWarp => Effect(|c, call| c.put_or_get(call, RemoteScope::Warp, false)),
+        Op::NvshmemPutmemNbiBlock => Effect(|c, call| c.put_or_get(call, RemoteScope::Block, false)),
+        Op::NvshmemPutmemSignalNbi => Effect(|c, call| c.put_or_get(call, RemoteScope::Thread, false)),
+        Op::NvshmemPutmemSignalNbiWarp => Effect(|c, call| c.put_or_get(call, RemoteScope::Warp, false)),
+        Op::NvshmemPutmemSignalNbiBlock => Effect(|c, call| c.put_or_get(call, RemoteScope::Block, false)),
+        Op::NvshmemSignalOp => Effect(|c, call| c.put_or_get(call, RemoteScope::Thread, false)),
         Op::NvshmemWaitUntil => Effect(|c, call| c.wait_for_signal(call)),
 
         // Of host functions.

@@ -62,12 +62,19 @@ impl Compiler<'_> {
             polled: false,
             swapped: false,
             constant: self.constant,
+            window: self.window,
             name: name.to_string(),
         };
         let same = |a: &Access| {
             a.region == access.region
-                && (a.kind, a.count, a.poll, a.constant)
-                    == (access.kind, access.count, access.poll, access.constant)
+                && (a.kind, a.count, a.poll, a.constant, a.window)
+                    == (
+                        access.kind,
+                        access.count,
+                        access.poll,
+                        access.constant,
+                        access.window,
+                    )
                 && a.name == access.name
         };
         if let Some(found) = self.code.accesses.iter().rposition(same) {

@@ -123,6 +123,8 @@ struct Compiler<'a> {
     polling: bool,
     /// Whether loads go through the path for memory that does not change.
     constant: bool,
+    /// Accesses are made through a multicast window.
+    window: bool,
     /// A product is compiled that names a kind of formats, and no formats.
     any_formats: bool,
 }
@@ -185,6 +187,7 @@ pub(crate) fn compile(
         parted: false,
         polling: false,
         constant: false,
+        window: false,
         any_formats: false,
     };
     compiler.function(func).map_err(|mut d| {
@@ -254,6 +257,10 @@ impl Compiler<'_> {
             Special::BlockDim(d) => (8, d as u16),
             Special::ClusterDim(d) => (9, d as u16),
             Special::ClusterRank => (10, 0),
+            Special::Rank => (11, 0),
+            Special::Ranks => (12, 0),
+            Special::Arrivals => (13, 0),
+            Special::ArrivalsWindow => (14, 0),
         };
         if let Some(register) = self.specials.get(&key) {
             return Ok(*register);

@@ -14,7 +14,9 @@ use super::registers::Val;
 use super::{Compiler, Home};
 use tirx_sim_machine::address;
 use tirx_sim_machine::alu::Bin;
-use tirx_sim_machine::bytecode::{AtomicInst, AtomicOp, Inst, Operand, Region, Special, UNNAMED_POINTER};
+use tirx_sim_machine::bytecode::{
+    AtomicInst, AtomicOp, Inst, MultimemInst, Operand, Region, Special, UNNAMED_POINTER,
+};
 use tirx_sim_machine::bytecode::{Scope, Strong};
 use tirx_sim_machine::numeric::Kind;
 
@@ -234,16 +236,62 @@ impl Compiler<'_> {
         pointer: &Expr,
         values: &[Val],
     ) -> Result<Val> {
+        self.multimem_of(op, strong, pointer, values, None)
+    }
+
+    /// The same, or a `multimem` instruction.
+    pub(super) fn multimem_of(
+        &mut self,
+        op: AtomicOp,
+        strong: Strong,
+        pointer: &Expr,
+        values: &[Val],
+        multimem: Option<MultimemInst>,
+    ) -> Result<Val> {
         let Some(value) = values.last().copied() else {
             return error(self.span, "an atomic without a value");
         };
         let kind = value.kind;
         let (place, name) = self.pointee_place(pointer, kind)?;
+        self.atomic_in(op, strong, (place, &name), values, value, multimem)
+    }
+
+    /// An atomic at the address in a register.
+    pub(super) fn atomic_at(
+        &mut self,
+        op: AtomicOp,
+        strong: Strong,
+        address: Val,
+        value: Val,
+        multimem: Option<MultimemInst>,
+    ) -> Result<Val> {
+        let nothing = self.index_of_terms(Vec::new(), 0)?;
+        let index = self.address_of_index(address, nothing, value.kind)?;
+        let place = Place {
+            region: Region::Pointer,
+            index,
+        };
+        self.atomic_in(op, strong, (place, UNNAMED_POINTER), &[value], value, multimem)
+    }
+
+    fn atomic_in(
+        &mut self,
+        op: AtomicOp,
+        strong: Strong,
+        (place, name): (Place, &str),
+        values: &[Val],
+        value: Val,
+        multimem: Option<MultimemInst>,
+    ) -> Result<Val> {
+        let kind = value.kind;
         if matches!(place.region, Region::Local(_)) {
             return error(self.span, format!("an atomic on the local array `{name}`"));
         }
         self.count(1);
-        let access = self.access(place.region, kind, 1, &name)?;
+        self.window = multimem.is_some();
+        let access = self.access(place.region, kind, 1, name);
+        self.window = false;
+        let access = access?;
         let value = self.vector(value)?;
         let compare = match *values {
             [compare, _] => {
@@ -269,6 +317,7 @@ impl Compiler<'_> {
             value,
             compare,
             d,
+            multimem,
         });
         self.emit(Inst::Atomic { id });
         Ok(Val::vector(kind, d))

@@ -185,6 +185,7 @@ impl Compiler<'_> {
             | Inst::ClusterWait { .. }
             | Inst::GridSync
             | Inst::FenceProxy { .. }
+            | Inst::FenceAliases
             | Inst::PriorGrid
             | Inst::Clock { .. }
             | Inst::Print { .. }

@@ -32,7 +32,13 @@ fn strong(access: &MemoryInstruction<'_>, reads: bool, writes: bool) -> Strong {
     let words = || access.text.split('.');
     let semantics = words().find(|w| matches!(*w, "acquire" | "release" | "acq_rel" | "sc"));
     let scope = words().find(|w| matches!(*w, "cta" | "cluster" | "gpu" | "sys"));
-    let scope = Scope::of(scope.unwrap_or("gpu"));
+    // "ld.volatile has the same memory synchronization semantics as ld.relaxed.sys" (PTX ISA, ld).
+    let own = if words().any(|w| w == "volatile") {
+        "sys"
+    } else {
+        "gpu"
+    };
+    let scope = Scope::of(scope.unwrap_or(own));
     let semantics = semantics.unwrap_or("relaxed");
     match words().next() {
         Some("red") => Strong::reduction(semantics, scope),

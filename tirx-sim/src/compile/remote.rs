@@ -1,7 +1,8 @@
-//! NVSHMEM with one processing element, and cluster launch control.
+//! NVSHMEM, and cluster launch control.
 //!
-//! The functions of NVSHMEM keep their meaning where there is one GPU: its number is 0, and what is put to it or got from it
-//! is copied asynchronously, until `quiet`. The forms of a block are collective: its threads meet, and the first warp issues.
+//! A processing element is a rank of the launch. A launch on one device has one, with the number 0. The data that a kernel puts
+//! or gets is copied asynchronously, until `quiet`. The forms of a block are collective: its threads meet, and the first warp
+//! issues.
 
 use tirx_source::diagnostic::Result;
 
@@ -10,11 +11,12 @@ use super::call::Call;
 use super::registers::Val;
 use tirx_sim_machine::alu::Bin;
 use tirx_sim_machine::bytecode::Class;
-use tirx_sim_machine::bytecode::{AsyncInst, AtomicOp, Inst, RemoteInst, RemoteScope, SignalInst};
+use tirx_sim_machine::bytecode::{
+    AsyncInst, AtomicOp, Inst, MultimemInst, RemoteInst, RemoteScope, SignalInst, Special,
+};
 use tirx_sim_machine::bytecode::{Scope, Strong};
 use tirx_sim_machine::numeric::Kind;
 
-/// With one processing element there is nobody else to wait for.
 pub(super) const QUIET: AsyncInst = AsyncInst::Wait {
     class: Class::Remote,
     left: None,
@@ -36,7 +38,7 @@ impl Compiler<'_> {
         let wanted = self.value(wanted)?;
         let wanted = self.convert(wanted, Kind::U64)?;
         self.wait_while(|c| {
-            let strong = Strong::new("acquire", Scope::Gpu, true, false);
+            let strong = Strong::new("acquire", Scope::Sys, true, false);
             let nothing = c.bits(Kind::U64, 0)?;
             let found = c.atomic_of(AtomicOp::Read, strong, address, &[nothing])?;
             let found = c.convert(found, Kind::U64)?;
@@ -44,6 +46,58 @@ impl Compiler<'_> {
             let no = c.bits(Kind::Bool, 0)?;
             c.bin(Bin::Eq, Kind::Bool, Kind::Bool, there, no)
         })
+    }
+
+    /// `nvshmem_my_pe` and `nvshmem_n_pes`.
+    pub(super) fn rank(&mut self, special: Special) -> Result<Val> {
+        Ok(Val::scalar(Kind::I32, self.special(special)?))
+    }
+
+    /// `nvshmem_ptr`.
+    pub(super) fn peer_pointer(&mut self, call: &Call<'_>) -> Result<Val> {
+        let (address, pe) = (self.given(call, "dest")?, self.given(call, "pe")?);
+        let a = self.address_value(address)?;
+        let rank = self.in_register(pe, Kind::I32)?;
+        let d = self.temp(Kind::U64)?;
+        self.emit(Inst::PeerPointer { d, a, rank });
+        Ok(Val::vector(Kind::U64, d))
+    }
+
+    /// `nvshmemx_mc_ptr` of all processing elements.
+    pub(super) fn window_pointer(&mut self, call: &Call<'_>) -> Result<Val> {
+        let address = self.given(call, "ptr")?;
+        let a = self.address_value(address)?;
+        let d = self.temp(Kind::U64)?;
+        self.emit(Inst::WindowPointer { d, a });
+        Ok(Val::vector(Kind::U64, d))
+    }
+
+    /// `nvshmem_barrier_all`: a rank counts its own barriers, and waits until every rank has counted as many.
+    pub(super) fn barrier_of_ranks(&mut self) -> Result<()> {
+        self.push_async(QUIET)?;
+        let kind = Kind::U64;
+        let own = Val::scalar(kind, self.special(Special::Arrivals)?);
+        let window = Val::scalar(kind, self.special(Special::ArrivalsWindow)?);
+        let one = self.bits(kind, 1)?;
+        let arrives = Strong::new("acq_rel", Scope::Sys, true, true);
+        let before = self.atomic_at(AtomicOp::Add, arrives, own, one, None)?;
+        let wanted = self.bin(Bin::Add, kind, kind, before, one)?;
+        let least = MultimemInst {
+            weak: false,
+            combine: AtomicOp::Min,
+            in_float32: false,
+        };
+        let first = self.code.insts.len();
+        self.wait_while(|c| {
+            let sees = Strong::new("acquire", Scope::Sys, true, false);
+            let nothing = c.bits(kind, 0)?;
+            let arrived = c.atomic_at(AtomicOp::Read, sees, window, nothing, Some(least))?;
+            c.bin(Bin::LtU, kind, Kind::Bool, arrived, wanted)
+        })?;
+        self.code
+            .barriers_of_ranks
+            .push((first, self.code.insts.len() + 1));
+        Ok(())
     }
 
     /// `clusterlaunchcontrol.try_cancel`.
@@ -59,7 +113,7 @@ impl Compiler<'_> {
     }
 
     /// A copy to or from a processing element, a signal to it, or a copy with a signal behind it: what has operands.
-    pub(super) fn put_or_get(&mut self, call: &Call<'_>, scope: RemoteScope) -> Result<()> {
+    pub(super) fn put_or_get(&mut self, call: &Call<'_>, scope: RemoteScope, gets: bool) -> Result<()> {
         let pe = self.given(call, "pe")?;
         let pe = self.in_register(pe, Kind::I32)?;
         let copy = match call.named.get("dst") {
@@ -91,6 +145,7 @@ impl Compiler<'_> {
             scope,
             pe,
             copy,
+            gets,
             signal,
         }))
     }

@@ -87,6 +87,57 @@ impl Launch {
     }
 }
 
+/// The launches of several ranks that run together: the first of each, then the second of each.
+///
+/// # Errors
+/// Ranks whose host functions launch other kernels, or other numbers of them.
+pub fn together(ranks: Vec<Vec<Launch>>) -> Result<Vec<Vec<Launch>>, String> {
+    let counts: Vec<usize> = ranks.iter().map(Vec::len).collect();
+    if let Some(other) = counts.iter().position(|count| *count != counts[0]) {
+        return Err(format!(
+            "rank {other} launches {} kernels and rank 0 {}: ranks run one kernel together",
+            counts[other], counts[0]
+        ));
+    }
+    let mut ranks: Vec<_> = ranks.into_iter().map(Vec::into_iter).collect();
+    let all = (0..counts.first().copied().unwrap_or(0))
+        .map(|_| {
+            ranks
+                .iter_mut()
+                .filter_map(Iterator::next)
+                .collect::<Vec<Launch>>()
+        })
+        .collect::<Vec<_>>();
+    all.iter()
+        .try_for_each(|launches| same_shape(launches).map(|_| ()))?;
+    Ok(all)
+}
+
+/// The launch of rank 0, if those of the other ranks differ in arguments alone.
+///
+/// # Errors
+/// Ranks that launch another kernel, or another grid.
+pub fn same_shape(launches: &[Launch]) -> Result<&Launch, String> {
+    let first = launches.first().ok_or("a launch on no device")?;
+    let shape = |launch: &Launch| (launch.grid, launch.block, launch.cluster, launch.shared_bytes);
+    for (rank, launch) in launches.iter().enumerate() {
+        if launch.symbol != first.symbol {
+            return Err(format!(
+                "rank {rank} launches `{}` and rank 0 `{}`: ranks run one kernel together",
+                launch.symbol, first.symbol
+            ));
+        }
+        if shape(launch) != shape(first) {
+            return Err(format!(
+                "rank {rank} launches `{}` with a grid {:?} of blocks {:?}, and rank 0 with {:?} of {:?}: the launches of all ranks have \
+                 one shape",
+                launch.symbol, launch.grid, launch.block, first.grid, first.block
+            ));
+        }
+    }
+    Ok(first)
+}
+
 /// Runs the packed host function of a lowered module. `launch` runs a device function; an error is a message.
 pub fn run(
     module: &IRModule,

@@ -154,6 +154,7 @@ impl Kernel {
             cluster: self.cluster,
             shared_bytes: self.shared_bytes,
             args,
+            peers: &[],
         };
         program.launch_with(memory, &launch, stand_ins, options)
     }

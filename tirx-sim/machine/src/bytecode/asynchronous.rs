@@ -194,6 +194,8 @@ pub struct RemoteInst {
     pub pe: R,
     /// 64-bit: destination, source, bytes.
     pub copy: Option<(R, R, R)>,
+    /// The source is the element's, not the destination.
+    pub gets: bool,
     pub signal: Option<SignalInst>,
 }
 

@@ -21,6 +21,12 @@ pub enum Special {
     BlockDim(u8),
     ClusterDim(u8),
     ClusterRank,
+    /// The rank of the device in the world, and how many devices that has.
+    Rank,
+    Ranks,
+    /// The address of the device's counter of barriers of the world, and that of the window over all of them.
+    Arrivals,
+    ArrivalsWindow,
 }
 
 /// A name of the kernel with the place of its value, for a part of the code.
@@ -75,6 +81,8 @@ pub struct Code {
     pub names: Vec<DebugName>,
     /// Block barriers within branches that some threads may not take.
     pub parted_barriers: Vec<PartedBarrier>,
+    /// The loops that wait in barriers of all ranks: first instruction, and one past the last.
+    pub barriers_of_ranks: Vec<(usize, usize)>,
     pub name: String,
     pub insts: Vec<Inst>,
     /// For each instruction an index into `locations`.
@@ -207,6 +215,7 @@ impl Code {
                         | Inst::GridSync
                         | Inst::Fence { .. }
                         | Inst::FenceProxy { .. }
+                        | Inst::FenceAliases
                         | Inst::PriorGrid
                         | Inst::CallStandIn { .. }
                 )
@@ -216,6 +225,13 @@ impl Code {
     /// The block barrier at an instruction, if some threads may not come to it.
     pub fn parted_barrier(&self, pc: usize) -> Option<&PartedBarrier> {
         self.parted_barriers.iter().find(|barrier| barrier.pc == pc)
+    }
+
+    /// Whether an instruction waits in a barrier of all ranks.
+    pub fn is_barrier_of_ranks(&self, pc: usize) -> bool {
+        self.barriers_of_ranks
+            .iter()
+            .any(|(first, end)| (*first..*end).contains(&pc))
     }
 
     pub fn location(&self, pc: usize) -> Option<FaultLocation> {

@@ -10,6 +10,8 @@ pub enum Scope {
     Cta,
     Cluster,
     Gpu,
+    /// All devices of a world.
+    Sys,
 }
 
 impl Scope {
@@ -18,6 +20,7 @@ impl Scope {
         match name {
             "cta" => Scope::Cta,
             "cluster" => Scope::Cluster,
+            "sys" => Scope::Sys,
             _ => Scope::Gpu,
         }
     }
@@ -100,6 +103,8 @@ pub struct Access {
     pub swapped: bool,
     /// A load through the path for memory that does not change while the kernel runs (`ld.global.nc`).
     pub constant: bool,
+    /// Through a multicast window.
+    pub window: bool,
     /// The buffer's name.
     pub name: String,
 }
@@ -174,6 +179,19 @@ pub struct AtomicInst {
     /// The expected value of compare and swap.
     pub compare: R,
     pub d: R,
+    /// It is a `multimem` instruction.
+    pub multimem: Option<MultimemInst>,
+}
+
+/// How a `multimem` instruction accesses the parts of its window.
+#[derive(Clone, Copy, Debug)]
+pub struct MultimemInst {
+    /// Weakly, not as `AtomicInst::strong` says.
+    pub weak: bool,
+    /// How a load combines them.
+    pub combine: AtomicOp,
+    /// Sums of 16-bit floats are float32 until the end.
+    pub in_float32: bool,
 }
 
 /// log2 of the bits of a word, the coarsest granularity of tracking.

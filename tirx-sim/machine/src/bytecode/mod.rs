@@ -34,8 +34,8 @@ pub use code::{Code, DebugHome, DebugName, PartedBarrier, PollLoop, Special};
 pub use elements::{ArrayView, Elements, Permutation};
 pub use lanes::{Exact, ExactInst, ExternCall, Print, Shuffle, ShuffleMode};
 pub use memory::{
-    Access, AtomicInst, AtomicOp, BYTE, LocalArray, Region, RegisterArray, Scope, SharedArray, Strong,
-    UNNAMED_POINTER, WORD,
+    Access, AtomicInst, AtomicOp, BYTE, LocalArray, MultimemInst, Region, RegisterArray, Scope, SharedArray,
+    Strong, UNNAMED_POINTER, WORD,
 };
 pub use tensor::{LeftOperand, MmaInst, TensorInst, TensorMemoryInst, WgmmaInst};
 
@@ -479,6 +479,19 @@ pub enum Inst {
     Async {
         id: u16,
     },
+    /// The address on the device of a rank (32-bit) that stands for an address in symmetric memory; 0 if there is none.
+    PeerPointer {
+        d: R,
+        a: R,
+        rank: R,
+    },
+    /// The same in the multicast window.
+    WindowPointer {
+        d: R,
+        a: R,
+    },
+    /// `fence.proxy.alias`.
+    FenceAliases,
     /// `fence.proxy.async`, for accesses to these state spaces.
     FenceProxy {
         shared: bool,

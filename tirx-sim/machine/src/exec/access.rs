@@ -55,14 +55,14 @@ impl Machine<'_, '_> {
                     }
                 }
                 Region::Param(p) => {
-                    if let Some((storage, offset)) = &self.ctx.params[p as usize] {
+                    if let Some((storage, offset)) = &self.device.params[p as usize] {
                         let first = (offset / 4) as usize;
-                        let whole = self.ctx.windows[p as usize].is_empty()
+                        let whole = self.device.windows[p as usize].is_empty()
                             && !access.poll
                             && !access.constant
                             && self.ctx.before.is_none();
                         if whole && offset % 4 == 0 && all_below(&at, words_from(storage, first)) {
-                            if let Some(sheet) = &self.ctx.sheets[p as usize] {
+                            if let Some(sheet) = &self.device.sheets[p as usize] {
                                 self.note_read_words(pc, sheet, first, &at, mask, access)?;
                             }
                             let words = &storage.words[first..];
@@ -108,6 +108,37 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
+    /// The same, element by element.
+    pub(super) fn load_with_shadows(
+        &mut self,
+        pc: usize,
+        d: R,
+        index: R,
+        plus: u64,
+        access: u16,
+        mask: u32,
+    ) -> Check {
+        let access = &self.ctx.code.accesses[access as usize];
+        let at = offsets(&self.warp.v32[index as usize], plus as u32, mask);
+        self.load_each(pc, d, access, mask, &|i| at[i] as i32 as i64)
+    }
+
+    /// A store of the same kind.
+    pub(super) fn store_with_shadows(
+        &mut self,
+        pc: usize,
+        v: R,
+        index: R,
+        plus: u64,
+        access: u16,
+        mask: u32,
+    ) -> Check {
+        let access = &self.ctx.code.accesses[access as usize];
+        self.shared.changes += 1;
+        let at = offsets(&self.warp.v32[index as usize], plus as u32, mask);
+        self.store_each(pc, v, access, mask, &|i| at[i] as i32 as i64)
+    }
+
     /// The same with a 64-bit index (or address).
     pub(super) fn load_wide(
         &mut self,
@@ -146,6 +177,9 @@ impl Machine<'_, '_> {
                 } else {
                     self.warp.v32[register][lane as usize] = value as u32;
                 }
+                if self.warp.shadows.is_some() {
+                    self.shade_loaded(access.kind, register, (lane, c), &spot, bits);
+                }
             }
         }
         Ok(())
@@ -177,6 +211,9 @@ impl Machine<'_, '_> {
                 bits = self.read_spot(pc, access, other, index, &spot, c)?;
             }
             scalars[(d + c) as usize] = access.kind.load(bits);
+            if self.warp.shadows.is_some() {
+                self.shade_loaded_scalar(access.kind, d + c, (lane, c), &spot, bits);
+            }
         }
         Ok(())
     }
@@ -196,13 +233,13 @@ impl Machine<'_, '_> {
                     }
                 }
                 Region::Param(p) => {
-                    if let Some((storage, offset)) = &self.ctx.params[p as usize] {
+                    if let Some((storage, offset)) = &self.device.params[p as usize] {
                         let first = (offset / 4) as usize;
-                        let whole = self.ctx.windows[p as usize].is_empty()
+                        let whole = self.device.windows[p as usize].is_empty()
                             && !access.polled
                             && self.ctx.before.is_none();
                         if whole && offset % 4 == 0 && all_below(&at, words_from(storage, first)) {
-                            if let Some(sheet) = &self.ctx.sheets[p as usize] {
+                            if let Some(sheet) = &self.device.sheets[p as usize] {
                                 return self
                                     .store_global_words(pc, v, storage, sheet, first, &at, mask, access);
                             }
@@ -296,6 +333,9 @@ impl Machine<'_, '_> {
                 };
                 let bits = access.kind.store(value);
                 self.write_spot(pc, access, lane, index, &spot, c, bits)?;
+                if self.warp.shadows.is_some() {
+                    self.shade_stored(access.kind, register, (lane, c), &spot, bits);
+                }
             }
         }
         Ok(())

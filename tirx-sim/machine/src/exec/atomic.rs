@@ -64,7 +64,12 @@ pub(super) fn update(op: AtomicOp, kind: Kind, old: u64, value: u64, compare: u6
 }
 
 /// Updates the part of a word that an element takes; the element's old bits.
-fn update_word(word: &AtomicU32, shift: u32, bits: u32, mut step: impl FnMut(u64) -> Option<u64>) -> u64 {
+pub(super) fn update_word(
+    word: &AtomicU32,
+    shift: u32,
+    bits: u32,
+    mut step: impl FnMut(u64) -> Option<u64>,
+) -> u64 {
     let mask = if bits == 32 {
         u32::MAX
     } else {
@@ -83,6 +88,9 @@ impl Machine<'_, '_> {
     pub(super) fn atomic(&mut self, pc: usize, id: u16, mask: u32, strand: &Strand) -> Result<(), Box<Trap>> {
         let code = self.ctx.code;
         let inst = &code.atomics[id as usize];
+        if let Some(multimem) = inst.multimem {
+            return self.multimem(pc, inst, multimem, mask, strand);
+        }
         let access = &code.accesses[inst.access as usize];
         let kind = access.kind;
         let plus = strand.scalars[inst.plus as usize];
@@ -182,6 +190,10 @@ impl Machine<'_, '_> {
                 self.warp.v64[inst.d as usize][lane] = old;
             } else {
                 self.warp.v32[inst.d as usize][lane] = old as u32;
+            }
+            if self.warp.shadows.is_some() {
+                let registers = [inst.d, inst.value];
+                self.shade_atomic(pc, (inst.op, kind), registers, lane as u32, &spot, (old, value));
             }
         }
         Ok(())

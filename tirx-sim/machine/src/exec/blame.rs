@@ -222,8 +222,12 @@ impl Machine<'_, '_> {
                 Conflict::Read(_) => "reads",
                 _ => "writes",
             };
+            let rank = match self.shared.order.on_device(other.block) {
+                true => String::new(),
+                false => self.ctx.rank_name(other.block),
+            };
             trap.message = format!(
-                "thread {me} {verb} {name}, which an asynchronous operation {doing}, and this thread has not waited \
+                "thread {me} {verb} {name}, which an asynchronous operation{rank} {doing}, and this thread has not waited \
                  for its completion{}",
                 self.why_not_waited(other, lane)
             );
@@ -260,6 +264,8 @@ impl Machine<'_, '_> {
             _ if !own && self.polls(other.pc()) => POLLED,
             _ if matches!(conflict, Conflict::Unmet(..)) => UNMET,
             _ if matches!(conflict, Conflict::Unfenced(_)) => UNFENCED,
+            _ if matches!(conflict, Conflict::Alias(_)) => ALIASES,
+            (false, _) if !self.shared.order.on_device(other.block) => "nothing orders the two ranks",
             (true, true) => "no barrier orders it after them",
             (true, false) if other.warp() == self.id => "no warp or block barrier orders the two",
             (true, false) => "no barrier orders the two",
@@ -268,8 +274,13 @@ impl Machine<'_, '_> {
         };
         let narrow = match self.shared.order.narrow {
             Some((warp, by, scope)) if !own && (warp, by) == (self.id, lane) => format!(
-                " (the value that it has read was released at scope {}, which does not reach from block to block)",
-                scope_name(scope)
+                " (the value that it has read was released at scope {}, which does not reach from {} to {1})",
+                scope_name(scope),
+                if self.shared.order.on_device(other.block) {
+                    "block"
+                } else {
+                    "rank"
+                }
             ),
             _ => String::new(),
         };
@@ -295,7 +306,7 @@ impl Machine<'_, '_> {
     /// The index of a block, by its number in the launch.
     pub(super) fn block_name(&self, number: u32) -> String {
         let [x, y, z] = super::group::block_index(self.ctx, number.into());
-        format!("({x}, {y}, {z})")
+        format!("({x}, {y}, {z}){}", self.ctx.rank_name(number))
     }
 
     pub(super) fn thread(&self, linear: u32) -> String {
@@ -309,6 +320,7 @@ fn scope_name(scope: Scope) -> &'static str {
         Scope::Cta => "cta",
         Scope::Cluster => "cluster",
         Scope::Gpu => "gpu",
+        Scope::Sys => "sys",
     }
 }
 
@@ -319,6 +331,7 @@ pub(super) fn past(conflict: Conflict) -> &'static str {
         Conflict::Sizes(_) => "accessed",
         Conflict::Write(mark) if mark.is_strong() => "updated atomically",
         Conflict::Write(_)
+        | Conflict::Alias(_)
         | Conflict::Unfenced(_)
         | Conflict::Map(_)
         | Conflict::Unmet(_, true)
@@ -334,6 +347,10 @@ pub(super) const UNFENCED: &str =
 pub(super) const UNFENCED_MAP: &str = "no proxy fence makes the change of the tensor map visible to tensor copies: a \
                                        fence.proxy.tensormap::generic.release of who writes the map (or tensormap.cp_fenceproxy), \
                                        and one with acquire of the thread that issues the copy";
+
+/// What is missing between two addresses of a place.
+pub(super) const ALIASES: &str = "one of the two goes through the multicast window and the other through the memory's own address: no \
+                                  fence.proxy.alias comes between the two (T.ptx.fence.proxy.alias())";
 
 /// Why memory that is read through the read-only path may not be written.
 pub(super) const CONSTANT: &str = "one of the two is a load through the path for memory that does not change while the kernel \

@@ -9,12 +9,14 @@ use super::named;
 use super::order::{Known, Order};
 use super::run::{Machine, Stop, state};
 use super::schedule::Draws;
+use super::shadow::{HeldMemory, Shadows};
 use super::wgmma;
 use super::{Context, Shared, Status, Strand, Trap, Warp, fault, thread_of};
 use crate::alu::LANES;
 use crate::bytecode::{AsyncInst, Axis, PartedBarrier, Special};
 use crate::explore::Footprint;
 use crate::fault::{Fault, FaultKind, FaultNote};
+use crate::memory::Symmetric;
 
 pub(super) struct Block {
     /// Its rank in the cluster.
@@ -79,6 +81,7 @@ impl Block {
         Block {
             rank: 0,
             shared: Shared {
+                held: HeldMemory::default(),
                 events: Vec::new(),
                 recorded: false,
                 latest: 0,
@@ -114,6 +117,7 @@ impl Block {
                 shared_out: false,
                 index: [0; 3],
                 linear: 0,
+                rank: 0,
                 turn: 0,
                 in_turn: false,
                 exploring: ctx.exploring,
@@ -129,15 +133,20 @@ impl Block {
         let [gx, gy, _] = ctx.grid.map(|d| d as u64);
         let shared = &mut self.shared;
         shared.index = index;
-        shared.linear = index[0] as u64 + index[1] as u64 * gx + index[2] as u64 * gx * gy;
+        let own = index[0] as u64 + index[1] as u64 * gx + index[2] as u64 * gx * gy;
+        let blocks = ctx.blocks_of_device() as u32;
+        shared.rank = ctx.rank_of(number);
+        shared.linear = own + u64::from(shared.rank) * u64::from(blocks);
         shared.cells.clear();
+        shared.held.clear();
         let zeroed = !ctx.findings.after.is_empty();
         if zeroed {
             // Reads of what nobody has written give the same in every run.
             shared.words.fill(0);
         }
         let size = super::group::cluster_size(ctx) as u32;
-        shared.order.reset(number, (number / size * size, size));
+        let device = (shared.rank * blocks, blocks);
+        shared.order.reset(number, (number / size * size, size), device);
         shared.named.clear();
         shared.named_phases.clear();
         shared.at_barrier = 0;
@@ -177,13 +186,14 @@ impl Block {
             warp.time = 0;
             warp.returned = 0;
             warp.wgmma.reset();
+            warp.shadows = ctx.accuracy.is_some().then(|| Shadows::new(ctx.code));
             warp.stored.clear();
             warp.loading.clear();
             (warp.arrived, warp.owed) = (0, 0);
             warp.initializations.clear();
             let mut scalars = ctx.code.scalars.clone();
             for (register, special) in &ctx.code.specials {
-                scalars[*register as usize] = special_value(ctx, index, id, *special);
+                scalars[*register as usize] = special_value(ctx, (shared.rank, index), id, *special);
             }
             warp.strands.push(Strand {
                 mask: warp.exist,
@@ -345,6 +355,7 @@ impl Block {
             }
             let mut machine = Machine {
                 ctx,
+                device: &ctx.devices[shared.rank as usize],
                 shared,
                 warp,
                 peers: peers.reborrow(),
@@ -394,6 +405,7 @@ impl Block {
             if warp.strands.iter().any(|s| s.status != Status::Ready) {
                 let mut machine = Machine {
                     ctx,
+                    device: &ctx.devices[shared.rank as usize],
                     shared,
                     warp,
                     peers: peers.reborrow(),
@@ -474,6 +486,9 @@ impl Block {
                         mbarrier = byte;
                         what.unwrap_or_default()
                     }
+                    Status::Ready if ctx.code.is_barrier_of_ranks(strand.pc) => {
+                        "wait at a barrier of all ranks (nvshmem.barrier_all)".to_string()
+                    }
                     Status::Ready => "spin in a loop that waits for memory that nobody writes".to_string(),
                     Status::Barrier(_) => "wait at a block barrier".to_string(),
                     Status::Named(barrier, threads, _) => {
@@ -525,6 +540,7 @@ impl Block {
                         first: id as u32 * LANES as u32 + strand.mask.trailing_zeros(),
                         what,
                         kind: match strand.status {
+                            Status::Ready if ctx.code.is_barrier_of_ranks(strand.pc) => WaitKind::Blocks,
                             Status::Ready => WaitKind::Spin,
                             Status::Barrier(_) => WaitKind::Barrier,
                             Status::Cluster | Status::Grid => WaitKind::Blocks,
@@ -557,12 +573,12 @@ fn loop_place(ctx: &Context<'_>, pc: usize) -> usize {
 }
 
 /// The value of a launch-time scalar.
-fn special_value(ctx: &Context<'_>, index: [u32; 3], warp: usize, special: Special) -> u64 {
+fn special_value(ctx: &Context<'_>, (rank, index): (u32, [u32; 3]), warp: usize, special: Special) -> u64 {
     let cluster = ctx.cluster.map(|d| d.max(1));
     let value = match special {
         Special::Param(i) => {
             let (_, kind) = &ctx.code.params[i as usize];
-            return kind.load(kind.truncate(ctx.args[i as usize]));
+            return kind.load(kind.truncate(ctx.devices[rank as usize].args[i as usize]));
         }
         Special::Index(Axis::Block(d)) => index[d as usize],
         Special::Index(Axis::ClusterCta(d)) => index[d as usize] % cluster[d as usize],
@@ -570,6 +586,15 @@ fn special_value(ctx: &Context<'_>, index: [u32; 3], warp: usize, special: Speci
         Special::Index(Axis::Thread(d)) | Special::WarpThread(d) => {
             thread_of(ctx, (warp * LANES) as u32)[d as usize]
         }
+        Special::Rank => rank,
+        Special::Ranks => ctx.ranks(),
+        Special::Arrivals => {
+            return ctx
+                .arrivals
+                .as_ref()
+                .map_or(0, |arrivals| arrivals.part(rank).address());
+        }
+        Special::ArrivalsWindow => return ctx.arrivals.as_ref().map_or(0, Symmetric::window),
         Special::WarpId => warp as u32,
         Special::GridDim(d) => ctx.grid[d as usize],
         Special::BlockDim(d) => ctx.block[d as usize],

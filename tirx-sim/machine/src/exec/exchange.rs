@@ -127,6 +127,13 @@ impl Machine<'_, '_> {
                         self.warp.v32[d as usize][i] = out[i] as u32;
                     }
                 }
+                if self.warp.shadows.is_some() {
+                    let (to, reduces) = match shuffle.mode {
+                        ShuffleMode::Reduce(op) | ShuffleMode::Butterfly(op) => (d, Some(op)),
+                        _ => (d, None),
+                    };
+                    self.shade_exchanged(shuffle.kind, (to, shuffle.value), lanes, reduces, (&values, &out));
+                }
                 Ok(0)
             }
         }

@@ -5,14 +5,15 @@ use std::sync::atomic::Ordering;
 
 use super::access::Check;
 use super::ledger::Sheet;
-use super::order::{Kind, Scope, Strong};
+use super::order::{Conflict, Kind, Mark, Scope, Strong};
 use super::prior::early;
 use super::run::Machine;
 use super::{Shared, Trap};
 use crate::alu::{LANES, Lanes32};
-use crate::bytecode::{Access, R};
+use crate::bytecode::{Access, R, Region};
 use crate::explore::Object;
 use crate::fault::FaultKind;
+use crate::findings::Excusable;
 use crate::memory::Storage;
 
 /// Lanes of a mask.
@@ -31,6 +32,53 @@ impl Machine<'_, '_> {
                 self.shared.sheet = Some((storage.address, sheet.clone()));
                 sheet
             }
+        }
+    }
+
+    /// The error of a conflict, unless the launch goes on after it.
+    fn judge(
+        &self,
+        pc: usize,
+        access: &Access,
+        (lane, name, element): (u32, Option<String>, i64),
+        conflict: Conflict,
+        verb: &str,
+    ) -> Check {
+        let trap = match name {
+            Some(name) => self.conflicting(&name, lane, conflict, verb),
+            None => self.unordered(access, lane, element, conflict, verb),
+        };
+        match conflict {
+            Conflict::Alias(_) => self.excuse(pc, Excusable::MissingFence, trap),
+            _ => Err(trap),
+        }
+    }
+
+    /// The name of an element of a tensor that an address leads to, on several devices: `F[0]` of rank 1.
+    fn name_on_rank(&self, access: &Access, storage: &Arc<Storage>, offset: usize) -> Option<String> {
+        if self.ctx.ranks() == 1 || access.region != Region::Pointer {
+            return None;
+        }
+        for (rank, device) in self.ctx.devices.iter().enumerate() {
+            for (param, (name, _)) in device.params.iter().zip(&self.ctx.code.params) {
+                if let Some((of, base)) = param
+                    && Arc::ptr_eq(of, storage)
+                {
+                    let name = name.strip_suffix("_ptr").unwrap_or(name);
+                    let element = (offset as i64 - *base as i64 * 8) / i64::from(access.kind.bits());
+                    return Some(format!("`{name}[{element}]` of rank {rank}"));
+                }
+            }
+        }
+        None
+    }
+
+    /// The mark of an access, which may be made through a multicast window.
+    #[inline(always)]
+    fn through(&self, access: &Access, mark: Mark) -> Mark {
+        match access.window && self.ctx.ranks() > 1 {
+            true => mark.through_window(),
+            false => mark,
         }
     }
 
@@ -88,9 +136,16 @@ impl Machine<'_, '_> {
                 place.read(order, mark.of(1 << lane), lane, access.swapped)
             }));
         }
-        result.map_err(|(lane, conflict)| {
-            self.unordered(access, lane, at[lane as usize] as i64, conflict, "reads")
-        })
+        match result {
+            Ok(()) => Ok(()),
+            Err((lane, conflict)) => self.judge(
+                pc,
+                access,
+                (lane, None, at[lane as usize] as i64),
+                conflict,
+                "reads",
+            ),
+        }
     }
 
     #[expect(clippy::too_many_arguments, reason = "an access has many properties")]
@@ -163,15 +218,22 @@ impl Machine<'_, '_> {
         let sheet = self.sheet(storage);
         if let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) {
             let order = &self.shared.order;
-            let mark = order.mark(self.id, pc, Kind::Plain).of(1 << lane);
+            let mark = self.through(access, order.mark(self.id, pc, Kind::Plain).of(1 << lane));
             let places = ledger.places(offset, size).map(|place| (lane, place));
             let done = sheet.each(ledger, places, |place, lane| match access.constant {
                 true => place.read_constant(order, mark, lane),
                 false => place.read(order, mark, lane, access.swapped),
             });
-            done.map_err(|(_, conflict)| {
-                self.unordered(access, lane, self.element(access, index, c), conflict, "reads")
-            })?;
+            if let Err((_, conflict)) = done {
+                let name = self.name_on_rank(access, storage, offset);
+                self.judge(
+                    pc,
+                    access,
+                    (lane, name, self.element(access, index, c)),
+                    conflict,
+                    "reads",
+                )?;
+            }
         }
         let early = early(self.ctx, self.shared, storage).unwrap_or(&**storage);
         Ok(early.load(offset, size))
@@ -208,12 +270,19 @@ impl Machine<'_, '_> {
         if let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) {
             let same = storage.load(offset, size) == bits;
             let order = &self.shared.order;
-            let mark = order.mark(self.id, pc, Kind::Plain).of(1 << lane);
+            let mark = self.through(access, order.mark(self.id, pc, Kind::Plain).of(1 << lane));
             let places = ledger.places(offset, size).map(|place| (lane, place));
             let done = sheet.each(ledger, places, |place, lane| place.write(order, mark, lane, same));
-            done.map_err(|(_, conflict)| {
-                self.unordered(access, lane, self.element(access, index, c), conflict, "writes")
-            })?;
+            if let Err((_, conflict)) = done {
+                let name = self.name_on_rank(access, storage, offset);
+                self.judge(
+                    pc,
+                    access,
+                    (lane, name, self.element(access, index, c)),
+                    conflict,
+                    "writes",
+                )?;
+            }
         }
         store();
         Ok(())
@@ -247,14 +316,15 @@ impl Machine<'_, '_> {
         let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) else {
             return Ok(step());
         };
-        let misses = self.ctx.misses_writes() && strong.scope == Scope::Gpu && !strong.polled;
+        let plain = self.shared.order.mark(self.id, pc, Kind::Plain).of(1 << lane);
+        let mark = self.through(access, plain);
+        let misses = self.ctx.misses_writes() && strong.scope >= Scope::Gpu && !strong.polled;
         let Shared {
             order,
             draws,
             changes,
             ..
         } = &mut *self.shared;
-        let mark = order.mark(self.id, pc, Kind::Plain).of(1 << lane);
         let places = ledger.places(offset, access.kind.bits());
         let (first, id) = (places.len(), self.id);
         let strong = Strong {
@@ -303,7 +373,8 @@ impl Machine<'_, '_> {
             _ => "reads",
         };
         done.map_err(|(_, conflict)| {
-            let name = format!("`{}[{element}]`", access.name);
+            let name = self.name_on_rank(access, storage, offset);
+            let name = name.unwrap_or_else(|| format!("`{}[{element}]`", access.name));
             self.unordered_strong(&name, (lane, strong.scope), conflict, verb)
         })?;
         // An element covers at least one place.

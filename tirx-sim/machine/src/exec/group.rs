@@ -4,7 +4,7 @@ use super::block::{Block, WaitKind, Waiting};
 use super::cluster::{self, Peers};
 use super::early::explains;
 use super::{Context, Status, Trap, fault};
-use crate::fault::{Fault, FaultKind};
+use crate::fault::{Fault, FaultKind, FaultNote};
 use crate::timeline::TimelineEvent;
 
 /// Blocks that may wait for each other.
@@ -26,7 +26,7 @@ impl Group {
     /// The storage for the blocks of a group.
     pub(crate) fn new(ctx: &Context<'_>) -> Group {
         let count = if ctx.code.grid_sync {
-            ctx.grid.iter().map(|d| *d as u64).product()
+            ctx.blocks_of_device()
         } else {
             ctx.cluster.iter().map(|d| *d as u64).product()
         };
@@ -38,6 +38,11 @@ impl Group {
 
     /// How many groups a launch has.
     pub(crate) fn count(ctx: &Context<'_>) -> u64 {
+        Group::of_device(ctx) * u64::from(ctx.ranks())
+    }
+
+    /// How many a device has.
+    pub(crate) fn of_device(ctx: &Context<'_>) -> u64 {
         if ctx.code.grid_sync {
             return 1;
         }
@@ -51,7 +56,7 @@ impl Group {
         let size = cluster_size(ctx) as u64;
         for (i, block) in self.blocks.iter_mut().enumerate() {
             let which = match ctx.code.grid_sync {
-                true => i as u64,
+                true => number * ctx.blocks_of_device() + i as u64,
                 false => number * size + i as u64,
             };
             block.start(ctx, block_index(ctx, which), which as u32);
@@ -139,7 +144,7 @@ impl Group {
     /// Blocks of a group.
     pub(crate) fn blocks_of(ctx: &Context<'_>) -> u64 {
         match ctx.code.grid_sync {
-            true => ctx.blocks(),
+            true => ctx.blocks_of_device(),
             false => cluster_size(ctx) as u64,
         }
     }
@@ -208,7 +213,7 @@ impl Group {
             2 => " (another block waits too)".to_string(),
             n => format!(" ({} other blocks wait too)", n - 1),
         };
-        let mut message = format!("no thread can run any more: {}{others}", parts.join("; "));
+        let mut message = format!("{STUCK}{}{others}", parts.join("; "));
         let mut kind = FaultKind::Deadlock;
         if let Some(at) = parted {
             let all = block.alive();
@@ -272,6 +277,53 @@ impl Group {
     }
 }
 
+/// The report of a deadlock of these groups: that of the first, with a note for each other rank. `not_started` groups have not
+/// started.
+pub(crate) fn deadlock<'g>(
+    ctx: &Context<'_>,
+    groups: impl Iterator<Item = &'g mut Group>,
+    not_started: u64,
+) -> Option<Fault> {
+    let mut stuck: Vec<&mut Group> = groups.collect();
+    stuck.sort_by_key(|group| group.first_block());
+    let first = stuck.first_mut()?.deadlock(ctx, not_started);
+    if ctx.ranks() == 1 {
+        return Some(first);
+    }
+    let mut report = (*first).clone();
+    let mut told = vec![report.rank];
+    for group in &mut stuck[1..] {
+        let fault = group.deadlock(ctx, 0);
+        if told.contains(&fault.rank) {
+            continue;
+        }
+        told.push(fault.rank);
+        let (message, [x, y, z]) = (&fault.message, fault.block);
+        let message = message.strip_prefix(STUCK).unwrap_or(message);
+        let rank = fault.rank.unwrap_or(0);
+        report.notes.push(FaultNote {
+            message: format!("rank {rank}, block ({x}, {y}, {z}): {message}"),
+            location: fault.location.clone(),
+        });
+    }
+    let absent = (0..ctx.ranks()).find_map(|rank| {
+        let ended = not_started == 0 && !told.contains(&Some(rank));
+        let (own, most) = ctx.barriers_of(rank)?;
+        (ended && own < most).then_some((rank, own, most))
+    });
+    if let Some((rank, own, most)) = absent {
+        report.kind = FaultKind::BarrierDivergence;
+        report.message = format!(
+            "rank {rank} has ended after {own} barriers of all ranks (nvshmem.barrier_all), and others wait for it at number {most}: {}",
+            report.message
+        );
+    }
+    Some(report.into())
+}
+
+/// The beginning of the message of a deadlock.
+const STUCK: &str = "no thread can run any more: ";
+
 /// A block of which no thread can go on.
 struct Stuck {
     at: usize,
@@ -308,8 +360,9 @@ fn left_out_by(pc: usize, ranks: u32, rank: usize) -> (String, usize) {
     (note, pc)
 }
 
-/// The index of a block by its number in the launch, which counts cluster by cluster.
+/// The index of a block in its device's grid by its number in the launch, which counts cluster by cluster.
 pub(super) fn block_index(ctx: &Context<'_>, number: u64) -> [u32; 3] {
+    let number = number % ctx.blocks_of_device().max(1);
     let cluster = ctx.cluster.map(|d| d.max(1) as u64);
     let clusters = [0, 1, 2].map(|d| (ctx.grid[d] as u64 / cluster[d]).max(1));
     let size = cluster[0] * cluster[1] * cluster[2];

@@ -45,19 +45,29 @@ struct Page {
 }
 
 impl Ledger {
-    /// The ledger of a launch; `params` are the allocations behind its parameters. With `keeps` the memory can be restored.
-    pub(crate) fn new(code: &Code, params: &[Option<(Arc<Storage>, u64)>], all: bool, keeps: bool) -> Ledger {
+    /// The ledger of a launch; `devices` are the allocations behind its parameters, by rank. With `keeps` the memory can be restored.
+    pub(crate) fn new(
+        code: &Code,
+        devices: &[&[Option<(Arc<Storage>, u64)>]],
+        all: bool,
+        keeps: bool,
+    ) -> Ledger {
         let ledger = Ledger {
             sheets: RwLock::default(),
             granule: code.finest(WORD, |r| matches!(r, Region::Param(_) | Region::Pointer)),
-            all: all || code.writes_anywhere || stores(code).any(|region| region == Region::Pointer),
+            all: all
+                || code.writes_anywhere
+                || code.accesses.iter().any(|access| access.window)
+                || stores(code).any(|region| region == Region::Pointer),
             room: AtomicI64::new(MAX_PAGES),
             keeps,
         };
         for region in stores(code) {
-            if let Region::Param(p) = region
-                && let Some(Some((storage, _))) = params.get(p as usize)
-            {
+            let Region::Param(p) = region else { continue };
+            let of_devices = devices
+                .iter()
+                .filter_map(|device| device.get(p as usize)?.as_ref());
+            for (storage, _) in of_devices {
                 ledger.add(storage);
             }
         }

@@ -13,7 +13,8 @@ impl Machine<'_, '_> {
     /// A local array at one index for all lanes.
     pub(super) fn load_row(&mut self, pc: usize, d: R, index: i64, access: u16, mask: u32) -> Check {
         let access = &self.ctx.code.accesses[access as usize];
-        let Some(row) = self.row(access, index) else {
+        let row = self.row(access, index).filter(|_| self.warp.shadows.is_none());
+        let Some(row) = row else {
             return self.load_each(pc, d, access, mask, &|_| index);
         };
         for c in 0..access.count as usize {
@@ -32,7 +33,8 @@ impl Machine<'_, '_> {
 
     pub(super) fn store_row(&mut self, pc: usize, v: R, index: i64, access: u16, mask: u32) -> Check {
         let access = &self.ctx.code.accesses[access as usize];
-        let Some(row) = self.row(access, index) else {
+        let row = self.row(access, index).filter(|_| self.warp.shadows.is_none());
+        let Some(row) = row else {
             return self.store_each(pc, v, access, mask, &|_| index);
         };
         for c in 0..access.count as usize {

@@ -3,6 +3,8 @@
 //! | file | what it does |
 //! |---|---|
 //! | `run` | the instruction loop of one strand |
+//! | `devices` | the devices of a launch |
+//! | `multimem` | loads, stores and reductions through multicast windows |
 //! | `control` | divergence: strands split, reconverge, run ahead |
 //! | `access` | loads and stores of all lanes |
 //! | `place` | one lane's access: where it goes, whether it may |
@@ -34,6 +36,7 @@
 //! | `wgmma` | asynchronous products of a warpgroup |
 //! | `tcgen05` | tensor memory and the tensor core that works on it |
 //! | `observe` | counts, values at a line |
+//! | `shadow` | float values without rounding |
 //! | `record` | the timeline of a block |
 //! | `registers` | `setmaxnreg` |
 //! | `print` | `printf` |
@@ -54,6 +57,7 @@ mod block;
 mod cells;
 mod cluster;
 mod control;
+mod devices;
 mod early;
 mod ended;
 pub(crate) mod engine;
@@ -65,6 +69,7 @@ mod lanes;
 mod ledger;
 mod local;
 mod meeting;
+mod multimem;
 mod named;
 mod observe;
 pub(crate) mod order;
@@ -75,6 +80,7 @@ mod record;
 mod registers;
 mod run;
 mod schedule;
+mod shadow;
 mod stand_in;
 pub(crate) mod steps;
 mod tcgen05;
@@ -91,15 +97,16 @@ use crate::explore::{Footprint, Object};
 use crate::fault::Stats;
 use crate::fault::{Fault, FaultKind, FaultNote, FaultReport};
 use crate::findings::{Excusable, Findings};
-use crate::memory::{Memory, Storage};
+use crate::memory::{Memory, Storage, Symmetric};
 use crate::observe::Observer;
 use crate::stand_in::StandIns;
 use crate::timeline::Track;
 use crate::turns::Turns;
-use crate::window::Window;
 
-pub(crate) use group::{Group, GroupStop};
+pub(crate) use devices::DeviceArguments;
+pub(crate) use group::{Group, GroupStop, deadlock};
 pub(crate) use ledger::{Ledger, Sheet};
+pub(crate) use shadow::Accuracy;
 
 /// The multiprocessors of the largest GPU that kernels are compiled for (B300), and what each holds (CUDA C++ Programming
 /// Guide, "Technical Specifications per Compute Capability").
@@ -115,15 +122,12 @@ pub(crate) struct Context<'a> {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) cluster: [u32; 3],
-    pub(crate) args: &'a [u64],
-    /// The allocations behind pointer arguments, with the byte offset into each.
-    pub(crate) params: Vec<Option<(Arc<Storage>, u64)>>,
-    /// The views that a pointer argument may access, where that is not the whole allocation: an access must be within
-    /// one of them.
-    pub(crate) windows: Vec<Vec<Window>>,
-    /// The race checker for global memory, and the histories of each parameter's allocation.
+    /// The devices of the launch, by rank.
+    pub(crate) devices: Vec<DeviceArguments>,
+    /// The counters of `nvshmem_barrier_all`, one for each rank.
+    pub(crate) arrivals: Option<Symmetric>,
+    /// The race checker for global memory.
     pub(crate) ledger: Option<Ledger>,
-    pub(crate) sheets: Vec<Option<Arc<Sheet>>>,
     pub(crate) stand_ins: &'a StandIns,
     pub(crate) check_races: bool,
     /// What raw CUDA functions have released: they may synchronize in ways that the simulator cannot see.
@@ -139,6 +143,8 @@ pub(crate) struct Context<'a> {
     pub(crate) timeline: Option<u64>,
     /// Bytes of dynamic shared memory of a block.
     pub(crate) shared_bytes: u32,
+    /// The errors of float values, if they are asked for.
+    pub(crate) accuracy: Option<Accuracy>,
     /// What is observed of the launch.
     pub(crate) observer: Option<Observer>,
     /// The turns of the groups of blocks.
@@ -157,7 +163,7 @@ impl Context<'_> {
     /// Bytes that are in no allocation, by the tensor parameter that they are next to, if they are near one.
     fn beside_a_tensor(&self, address: u64, bytes: u64) -> Option<String> {
         const NEAR: u64 = 1 << 20;
-        let tensors = self.params.iter().zip(&self.code.params);
+        let tensors = (self.devices.iter()).flat_map(|device| device.params.iter().zip(&self.code.params));
         let near = tensors.filter_map(|(tensor, (name, _))| {
             let (storage, _) = tensor.as_ref()?;
             let end = storage.address + storage.bytes as u64;
@@ -183,11 +189,6 @@ impl Context<'_> {
         let by_shared = SHARED_OF_A_MULTIPROCESSOR.checked_div(shared).unwrap_or(u32::MAX);
         let blocks = by_threads.min(by_shared).clamp(1, BLOCKS_OF_A_MULTIPROCESSOR);
         u64::from(blocks) * MULTIPROCESSORS
-    }
-
-    /// Blocks of the launch.
-    pub(crate) fn blocks(&self) -> u64 {
-        self.grid.iter().map(|d| u64::from(*d)).product()
     }
 }
 
@@ -354,6 +355,8 @@ struct Warp {
     /// Lanes that exist.
     exist: u32,
     wgmma: wgmma::Operations,
+    /// Its values without rounding, if errors are asked for.
+    shadows: Option<shadow::Shadows>,
     /// Stores to tensor memory, and loads of it, that are not waited for.
     stored: Vec<tcgen05::Stored>,
     loading: Vec<tcgen05::Loading>,
@@ -374,6 +377,8 @@ struct Event {
 /// What the warps of a block share.
 struct Shared {
     words: Vec<u32>,
+    /// The shadows of `words`.
+    held: shadow::HeldMemory,
     cells: cells::Cells,
     /// For the timeline, if it is recorded: the events, and when a thread last arrived at a barrier.
     events: Vec<Event>,
@@ -426,7 +431,10 @@ struct Shared {
     /// Whether other blocks, or operations of them, have accessed the block's shared memory.
     shared_out: bool,
     index: [u32; 3],
+    /// Its linear index, after those of the blocks of earlier ranks.
     linear: u64,
+    /// The rank of its device.
+    rank: u32,
     /// The turn in which it runs, and whether all turns before that are known to be over.
     turn: u64,
     in_turn: bool,
@@ -453,6 +461,7 @@ fn report(ctx: &Context<'_>, shared: &Shared, warp: usize, pc: usize, trap: Trap
         message: trap.message,
         kernel: ctx.code.name.clone(),
         location: ctx.code.location(trap.blamed.unwrap_or(pc)),
+        rank: (ctx.ranks() > 1).then_some(shared.rank),
         block: shared.index,
         thread: thread_of(ctx, linear),
         notes: trap

@@ -72,6 +72,7 @@ fn other_kind(inst: &Inst) -> Option<&'static str> {
         | Inst::GridSync
         | Inst::Fence { .. }
         | Inst::FenceProxy { .. }
+        | Inst::FenceAliases
         | Inst::PriorGrid => "barriers",
         Inst::Async { .. } => "asynchronous",
         Inst::Tensor { .. } => "matrix",

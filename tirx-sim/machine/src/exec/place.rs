@@ -129,6 +129,9 @@ impl Machine<'_, '_> {
                             Some(storage) => storage,
                             None => {
                                 let place = self.ctx.beside_a_tensor(address, (total as u64).div_ceil(8));
+                                if self.ctx.memory.behind_window(address).is_some() {
+                                    return Err(window(access, lane, verb, address));
+                                }
                                 return Err(match place.filter(|_| address >= NULL_PAGE) {
                                     Some(place) => {
                                         let message = format!("{verb} through `{}` {place}", access.name);
@@ -141,6 +144,14 @@ impl Machine<'_, '_> {
                     }
                 };
                 self.shared.last = Some(storage.clone());
+                if let Some(owner) = storage.owner.get().filter(|owner| **owner != self.shared.rank) {
+                    let message = format!(
+                        "{verb} through `{}` at {address:#x}, which is memory of rank {owner} alone: other ranks may access \
+                         symmetric memory only",
+                        access.name
+                    );
+                    return Err(Trap::new(FaultKind::OutOfBounds, lane, message));
+                }
                 if misaligned(address as i64 * 8 + bit) {
                     let name = &access.name;
                     let message = format!(
@@ -169,7 +180,7 @@ impl Machine<'_, '_> {
     /// address is in none of them.
     fn left(&self, storage: &Arc<Storage>, at: u128, len: u64) -> Option<&Window> {
         let mut first = None;
-        for (param, windows) in self.ctx.params.iter().zip(&self.ctx.windows) {
+        for (param, windows) in self.device.params.iter().zip(&self.device.windows) {
             if !matches!(param, Some((of, _)) if Arc::ptr_eq(of, storage)) {
                 continue;
             }
@@ -185,8 +196,11 @@ impl Machine<'_, '_> {
         let size = access.kind.bits() as i64;
         let total = size * access.count as i64;
         let name = &access.name;
-        let Some((storage, base)) = &self.ctx.params[param as usize] else {
-            let address = self.ctx.args[param as usize];
+        let Some((storage, base)) = &self.device.params[param as usize] else {
+            let address = self.device.args[param as usize];
+            if self.ctx.memory.behind_window(address).is_some() {
+                return Err(window(access, lane, verb, address));
+            }
             let message = if address == 0 {
                 format!("{verb} `{name}`, whose pointer is null")
             } else {
@@ -207,7 +221,7 @@ impl Machine<'_, '_> {
             return Err(Trap::new(FaultKind::OutOfBounds, lane, message));
         };
         let address = storage.address as i64 * 8 + offset;
-        let windows = &self.ctx.windows[param as usize];
+        let windows = &self.device.windows[param as usize];
         if let Some(window) = windows.first()
             && !windows.iter().any(|w| w.holds(address as u128, total as u64))
         {
@@ -408,6 +422,15 @@ fn wild(access: &Access, lane: u32, verb: &str, address: u64) -> Box<Trap> {
         return Trap::new(FaultKind::NullPointer, lane, message);
     }
     let message = format!("{verb} through `{name}` at {address:#x}, which is in no living allocation");
+    Trap::new(FaultKind::OutOfBounds, lane, message)
+}
+
+/// The error of a plain access through a multicast window.
+fn window(access: &Access, lane: u32, verb: &str, address: u64) -> Box<Trap> {
+    let message = format!(
+        "{verb} through `{}` at {address:#x}, which is an address of a multicast window: only multimem instructions access it",
+        access.name
+    );
     Trap::new(FaultKind::OutOfBounds, lane, message)
 }
 

@@ -10,7 +10,7 @@ use super::control::Settled;
 use super::exchange::Arguments;
 use super::lanes::{bits, canonical_lanes, fma, scalar_operands};
 use super::order::Space;
-use super::{Context, Frame, IMPATIENCE, Shared, Status, Strand, Trap, Turn, Warp};
+use super::{Context, DeviceArguments, Frame, IMPATIENCE, Shared, Status, Strand, Trap, Turn, Warp};
 use crate::alu::{
     LANES, binary32, binary32_scalar, binary64, binary64_scalar, compare64, multiply_add, put,
     scalar_compare64, scalar_unary32, scalar_unary64, scalar32, scalar64, unary32, unary64,
@@ -24,6 +24,8 @@ use crate::numeric::convert;
 /// One warp that runs, with the state it shares.
 pub(super) struct Machine<'m, 'c> {
     pub(super) ctx: &'m Context<'c>,
+    /// The device on which it runs.
+    pub(super) device: &'m DeviceArguments,
     pub(super) shared: &'m mut Shared,
     pub(super) warp: &'m mut Warp,
     /// The other blocks of the cluster.
@@ -49,7 +51,7 @@ pub(super) enum Stop {
 impl Machine<'_, '_> {
     /// Runs a strand until it stops. On an error `strand.pc` is at the instruction.
     pub(super) fn run(&mut self, strand: &mut Strand) -> Result<Stop, Box<Trap>> {
-        match self.ctx.observer.is_none() && !self.ctx.exploring {
+        match self.ctx.observer.is_none() && !self.ctx.exploring && self.ctx.accuracy.is_none() {
             true => self.run_as::<false>(strand),
             false => self.run_as::<true>(strand),
         }
@@ -63,6 +65,8 @@ impl Machine<'_, '_> {
         let mut mask = strand.mask;
         // The instruction before; none where the strand starts or goes on.
         let mut last = usize::MAX;
+        // The shadows of the instruction before.
+        let mut pending = None;
 
         /// Leaves with an error at the current instruction.
         macro_rules! check {
@@ -126,6 +130,12 @@ impl Machine<'_, '_> {
                 self.observe(observer, pc, last, mask, strand);
                 last = pc;
             }
+            if OBSERVED && ctx.accuracy.is_some() {
+                if let Some(pending) = pending.take() {
+                    self.shade_after(pending, strand);
+                }
+                pending = self.shade_before(&inst, pc, mask, strand);
+            }
             pc += 1;
             match inst {
                 Inst::Bin32 { op, d, a, b } => {
@@ -159,7 +169,11 @@ impl Machine<'_, '_> {
                     access,
                 } => {
                     let plus = s!(plus);
-                    check!(self.load(pc - 1, d, index, plus, access, mask));
+                    if OBSERVED && ctx.accuracy.is_some() {
+                        check!(self.load_with_shadows(pc - 1, d, index, plus, access, mask));
+                    } else {
+                        check!(self.load(pc - 1, d, index, plus, access, mask));
+                    }
                 }
                 Inst::Store {
                     v,
@@ -168,7 +182,11 @@ impl Machine<'_, '_> {
                     access,
                 } => {
                     let plus = s!(plus);
-                    check!(self.store(pc - 1, v, index, plus, access, mask));
+                    if OBSERVED && ctx.accuracy.is_some() {
+                        check!(self.store_with_shadows(pc - 1, v, index, plus, access, mask));
+                    } else {
+                        check!(self.store(pc - 1, v, index, plus, access, mask));
+                    }
                 }
                 Inst::ForStep32 {
                     i,
@@ -596,6 +614,21 @@ impl Machine<'_, '_> {
                     }
                     self.shared.order.fence(self.id, mask, scope, sc);
                 }
+                Inst::PeerPointer { d, a, rank } => {
+                    let (a, rank) = (&self.warp.v64[a as usize], &self.warp.v32[rank as usize]);
+                    let out = std::array::from_fn(|i| self.peer_address(a[i], rank[i]).unwrap_or(0));
+                    put(&mut self.warp.v64[d as usize], &out, mask);
+                }
+                Inst::WindowPointer { d, a } => {
+                    let a = &self.warp.v64[a as usize];
+                    let alone = ctx.ranks() == 1;
+                    let out = std::array::from_fn(|i| {
+                        let window = ctx.memory.in_window(a[i]);
+                        window.unwrap_or(if alone { a[i] } else { 0 })
+                    });
+                    put(&mut self.warp.v64[d as usize], &out, mask);
+                }
+                Inst::FenceAliases => self.shared.order.fence_proxy(self.id, mask, &[Space::Aliases]),
                 Inst::FenceProxy { shared, global } => {
                     let spaces: &[Space] = match (shared, global) {
                         (true, true) => &[Space::Shared, Space::Global],

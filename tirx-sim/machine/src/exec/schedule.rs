@@ -88,9 +88,12 @@ impl Context<'_> {
     /// The number of the group of blocks that starts as so-manieth.
     pub(crate) fn in_order_of_starts(&self, start: u64) -> u64 {
         let backwards = self.seed >= QUIET && self.seed & 2 != 0;
+        // Devices start their groups at the same time.
+        let ranks = u64::from(self.ranks());
+        let group = start % ranks * Group::of_device(self) + start / ranks;
         match backwards {
-            true => Group::count(self) - 1 - start,
-            false => start,
+            true => Group::count(self) - 1 - group,
+            false => group,
         }
     }
 

@@ -116,6 +116,7 @@ fn raw_bytes() -> Access {
         polled: false,
         swapped: false,
         constant: false,
+        window: false,
         name: UNNAMED_POINTER.to_string(),
     }
 }

@@ -36,10 +36,10 @@ pub(crate) fn run(ctx: &Context<'_>, groups: u64, exploration: &Exploration) -> 
         exploration.cut(why.to_string());
     }
     let blocks = ctx.blocks();
-    if blocks > MAX_BLOCKS || blocks > ctx.most_resident() {
+    let most = MAX_BLOCKS.min(ctx.most_resident() * u64::from(ctx.ranks()));
+    if blocks > most {
         exploration.cut(format!(
-            "the launch has {blocks} blocks, and {} is the most that are explored at once",
-            MAX_BLOCKS.min(ctx.most_resident())
+            "the launch has {blocks} blocks, and {most} is the most that are explored at once"
         ));
     }
     // Also the launches that follow one that was left.
@@ -210,10 +210,13 @@ impl Steps<'_, '_> {
                 if self.groups.iter_mut().any(|group| stuck(&group)) {
                     self.poll_in_vain()?;
                 }
-                if let Some(group) = self.groups.iter_mut().find(stuck) {
+                let mut groups: Vec<&mut Group> = self.groups.iter_mut().filter(stuck).collect();
+                for group in &mut groups {
                     fall_asleep(self.ctx.code, group);
+                }
+                if let Some(fault) = super::deadlock(self.ctx, groups.into_iter(), 0) {
                     self.stuck = true;
-                    return Err(group.deadlock(self.ctx, 0));
+                    return Err(fault);
                 }
                 return Ok(true);
             }
@@ -456,12 +459,13 @@ impl Steps<'_, '_> {
                 }
             };
             let [x, y, z] = block_index(self.ctx, u64::from(*block));
+            let rank = self.ctx.rank_name(*block);
             let verb = match who {
                 Actor::Lanes { .. } => "acts here",
                 Actor::Operation { .. } => "here is complete",
             };
             report.notes.push(FaultNote {
-                message: format!("block ({x}, {y}, {z}): {what} {verb}"),
+                message: format!("block ({x}, {y}, {z}){rank}: {what} {verb}"),
                 location: self.ctx.code.location(*pc),
             });
         }
@@ -676,6 +680,7 @@ fn run_strand(
     let (shared, warp) = (&mut block.shared, &mut block.warps[id]);
     let mut machine = Machine {
         ctx,
+        device: &ctx.devices[shared.rank as usize],
         shared,
         warp,
         peers: peers.reborrow(),

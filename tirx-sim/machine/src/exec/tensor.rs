@@ -38,6 +38,10 @@ impl Machine<'_, '_> {
                 d,
                 metadata,
             } => {
+                let shades = match self.warp.shadows.is_some() {
+                    true => self.shade_mma(mma, [*a, *b], *c),
+                    false => None,
+                };
                 let [a_count, b_count, c_count, _] = mma.registers();
                 let v32 = &mut self.warp.v32;
                 let of = |first: R, count: usize| first as usize..first as usize + count;
@@ -48,6 +52,9 @@ impl Machine<'_, '_> {
                     .compute(&v32[of(*a, a_count)], &v32[of(*b, b_count)], c, &metadata)
                     .map_err(|message| Trap::new(FaultKind::Asynchronous, 0, message))?;
                 v32[of(*d, out.len())].copy_from_slice(&out);
+                if let Some(shades) = shades {
+                    self.shade_mma_after(pc, mma, *d, shades);
+                }
             }
             TensorInst::MmaF64 { shape, a, b, c, d } => {
                 use crate::tensor::fragment::{Part, count};
@@ -122,6 +129,9 @@ impl Machine<'_, '_> {
                 *word = u32::from_le_bytes(parts);
             }
         }
+        if self.warp.shadows.is_some() && !rows.store {
+            self.shade_rows((temp, 4), (registers, rows.registers()));
+        }
         if rows.store {
             for (lane, row) in bytes.iter().enumerate() {
                 for (w, word) in row.chunks_exact(4).enumerate() {
@@ -130,6 +140,9 @@ impl Machine<'_, '_> {
                 }
             }
             self.shared.changes += 1;
+            if self.warp.shadows.is_some() {
+                self.shade_rows((registers, rows.registers()), (temp, 4));
+            }
             self.store_each(pc, temp, access, lanes, &|i| at[i])?;
         }
         Ok(())

@@ -538,9 +538,22 @@ impl Machine<'_, '_> {
             };
             self.shared.read_by_groups.insert(key, rest);
         }
-        let product = wgmma.product(left, &right);
         let mut sums: Vec<Lanes32> = operation.sums.iter().map(|w| self.warp.local[*w]).collect();
+        let shades = self.warp.shadows.is_some().then(|| {
+            let registers = operation.left.as_ref().ok().map(|words| &words[..]);
+            let sums = (&operation.sums[..], &sums[..], operation.keep);
+            self.shade_wgmma(wgmma, (&left, &right), registers, sums)
+        });
+        let product = wgmma.product(left, &right);
         wgmma.accumulate(&product, 0, &mut sums, &|lane| operation.keep >> lane & 1 != 0);
+        if let Some(Some(shades)) = shades {
+            self.shade_wgmma_after(
+                operation.forked.mark.pc(),
+                wgmma,
+                (&operation.sums, &sums),
+                &shades,
+            );
+        }
         for (word, value) in operation.sums.iter().zip(sums) {
             self.put_local(*word, value, u32::MAX);
         }

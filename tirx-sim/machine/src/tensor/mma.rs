@@ -112,6 +112,46 @@ impl Mma {
         }))
     }
 
+    /// The widths of elements of A, B and C, if it multiplies dense floats of whole bytes.
+    pub fn float_widths(&self) -> Option<[u32; 3]> {
+        let whole = |format: Format| !format.is_integer() && matches!(format.bits(), 8 | 16 | 32);
+        let dense = !self.in_quads() && self.sparse.is_none();
+        let floats = dense && whole(self.a) && whole(self.b) && !matches!(self.d, Accumulator::I32 { .. });
+        floats.then(|| [self.a.bits(), self.b.bits(), 32 / self.c.packed() as u32])
+    }
+
+    /// D of elements in double precision, by lane and element, without rounding.
+    pub fn compute_exactly(&self, a: &[Vec<f64>], b: &[Vec<f64>], c: Option<&[Vec<f64>]>) -> Vec<Vec<f64>> {
+        let Shape { m, n, k } = self.shape;
+        let (mut left, mut right) = (vec![0.0; m * k], vec![0.0; k * n]);
+        for lane in 0..LANES {
+            for (i, value) in a[lane].iter().enumerate() {
+                let (row, col) = place(self.shape, Part::A, self.a.bits(), lane, i);
+                if row < m && col < k {
+                    left[row * k + col] = *value;
+                }
+            }
+            for (i, value) in b[lane].iter().enumerate() {
+                let (row, col) = place(self.shape, Part::B, self.b.bits(), lane, i);
+                if row < k && col < n {
+                    right[row * n + col] = *value;
+                }
+            }
+        }
+        (0..LANES)
+            .map(|lane| {
+                let sums = (0..m * n / LANES).map(|i| {
+                    let (row, col) = place(self.shape, Part::C, 32, lane, i);
+                    let before = c.map_or(0.0, |c| c[lane][i]);
+                    (0..k).fold(before, |sum, j| {
+                        left[row * k + j].mul_add(right[j * n + col], sum)
+                    })
+                });
+                sums.collect()
+            })
+            .collect()
+    }
+
     /// `C + product` where each lane holds it.
     fn accumulate(
         &self,

@@ -29,7 +29,9 @@ impl Compiler<'_> {
                         let acquires = tokens.has("acquire");
                         self.push_async(AsyncInst::FenceMaps { acquires })?;
                     }
-                    // Reads of aliases are always of the newest value here.
+                    if tokens.has("alias") {
+                        self.emit(Inst::FenceAliases);
+                    }
                     if tokens.has("async") {
                         let global = tokens.has("global");
                         let shared = tokens.has("shared::cta") || tokens.has("shared::cluster");

@@ -9,7 +9,7 @@ use tirx_source::diagnostic::Result;
 
 use super::super::Compiler;
 use super::{as_dtype, natural, update_of};
-use tirx_sim_machine::bytecode::{AtomicOp, Scope, Strong};
+use tirx_sim_machine::bytecode::{AtomicOp, MultimemInst, Scope, Strong};
 
 /// A pointer, some bytes further.
 fn moved(pointer: &Expr, bytes: u32) -> Expr {
@@ -89,7 +89,7 @@ impl Compiler<'_> {
         Ok(true)
     }
 
-    /// `multimem` where the multicast object has one device: a reduction over it is its own value.
+    /// `multimem`: every element is an instruction over the parts of its window.
     fn multimem(&mut self, call: &InstructionCall) -> Result<bool> {
         let tokens = &call.tokens;
         let (Some(dtype), Some(addr)) = (natural(tokens.get("type")), call.get("addr")) else {
@@ -99,15 +99,23 @@ impl Compiler<'_> {
         let lanes = usize::from(dtype.lanes.max(1));
         // Without a word for the order loads and stores are weak, reductions relaxed.
         let reduces = tokens.has("red");
+        let weak = tokens.has("weak") || tokens.get("sem").is_empty() && !reduces;
         let semantics = match tokens.get("sem") {
-            "" if reduces => "relaxed",
-            _ if tokens.has("weak") => "weak",
-            "" => "weak",
+            "" | "weak" => "relaxed",
             sem => sem,
         };
         let scope = match tokens.get("scope") {
-            "" => Scope::Gpu,
+            "" => Scope::Sys,
             scope => Scope::of(scope),
+        };
+        let operator = match tokens.has("add") {
+            true => Some(AtomicOp::Add),
+            false => update_of(tokens.get("op")),
+        };
+        let multimem = MultimemInst {
+            weak,
+            combine: operator.unwrap_or(AtomicOp::Exchange),
+            in_float32: tokens.has("acc::f32"),
         };
         let place = |i: usize| moved(addr, i as u32 * kind.bytes());
         if tokens.has("ld_reduce") {
@@ -116,10 +124,13 @@ impl Compiler<'_> {
             let nothing = self.bits(kind, 0)?;
             let strong = Strong::new(semantics, scope, true, false);
             for i in 0..registers * lanes {
-                elements.push(match semantics {
-                    "weak" => self.load_pointer(&place(i), kind, 1)?[0],
-                    _ => self.atomic_of(AtomicOp::Read, strong, &place(i), &[nothing])?,
-                });
+                elements.push(self.multimem_of(
+                    AtomicOp::Read,
+                    strong,
+                    &place(i),
+                    &[nothing],
+                    Some(multimem),
+                )?);
             }
             let values = elements
                 .chunks(lanes)
@@ -128,13 +139,9 @@ impl Compiler<'_> {
             self.write(call, vec![("d", values)])?;
             return Ok(true);
         }
-        let op = match (reduces, tokens.has("add")) {
+        let op = match (reduces, operator) {
             (false, _) if tokens.has("st") => AtomicOp::Exchange,
-            (true, true) => AtomicOp::Add,
-            (true, false) => match update_of(tokens.get("op")) {
-                Some(op) => op,
-                None => return Ok(false),
-            },
+            (true, Some(op)) => op,
             _ => return Ok(false),
         };
         let strong = match reduces {
@@ -148,12 +155,7 @@ impl Compiler<'_> {
             }
         }
         for (i, value) in elements.into_iter().enumerate() {
-            match semantics {
-                "weak" => self.store_pointer(&place(i), kind, &[value])?,
-                _ => {
-                    self.atomic_of(op, strong, &place(i), &[value])?;
-                }
-            }
+            self.multimem_of(op, strong, &place(i), &[value], Some(multimem))?;
         }
         Ok(true)
     }

@@ -75,6 +75,18 @@ rows! { $ nvshmem {
     /// How many GPUs there are.
     NvshmemNPes = Row::new("tirx.nvshmem.n_pes", "nvshmem.n_pes", function("nvshmem_n_pes").headers(HEADERS))
         .gives(DType::INT32).arch(VOLTA).section("NVSHMEM: setup");
+    /// The address of `dest`, which is in symmetric memory, on GPU `pe`: threads access it as they access their own memory. Null if
+    /// the GPU cannot be reached by loads and stores.
+    NvshmemPtr = Row::new("tirx.nvshmem.ptr", "nvshmem.ptr",
+        code("return nvshmem_ptr(const_cast<void*>(dest), pe);").headers(HEADERS))
+        .args(&[arg("dest", GENERIC), arg("pe", I32)])
+        .gives(DType::HANDLE).arch(VOLTA).section("NVSHMEM: setup");
+    /// The address of `ptr`, which is in symmetric memory, in the multicast window over all GPUs: for `T.ptx.multimem`. Null without
+    /// multicast.
+    NvshmemMcPtr = Row::new("tirx.nvshmem.mc_ptr", "nvshmem.mc_ptr",
+        code("return nvshmemx_mc_ptr(NVSHMEM_TEAM_WORLD, const_cast<void*>(ptr));").headers(HEADERS))
+        .args(&[arg("ptr", GENERIC)])
+        .gives(DType::HANDLE).arch(VOLTA).section("NVSHMEM: setup");
     /// Waits until this thread's transfers are complete.
     NvshmemQuiet = Row::new("tirx.nvshmem.quiet", "nvshmem.quiet", function("nvshmem_quiet").headers(HEADERS))
         .arch(VOLTA).traits(Traits::WAIT).section("NVSHMEM: memory ordering");

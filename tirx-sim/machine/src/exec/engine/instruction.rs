@@ -388,7 +388,7 @@ impl Machine<'_, '_> {
         if row == 0 || extents.contains(&0) {
             return Ok(());
         }
-        let mut params = self.ctx.params.iter().zip(&self.ctx.code.params);
+        let mut params = self.device.params.iter().zip(&self.ctx.code.params);
         let is_of =
             |param: &Option<(Arc<Storage>, u64)>| matches!(param, Some((of, _)) if Arc::ptr_eq(of, &storage));
         let name = params.find(|(param, _)| is_of(param)).map(|(_, (name, _))| name);

@@ -9,6 +9,7 @@ use crate::exec::block::Block;
 use crate::exec::cluster::Peers;
 use crate::exec::order::{Forked, Kind, Known, Mark, Space};
 use crate::exec::run::Machine;
+use crate::exec::shadow::Carried;
 use crate::exec::steps::wait_of;
 use crate::exec::wgmma;
 use crate::exec::{Context, Status, Trap, excuse, fault};
@@ -81,6 +82,7 @@ impl Block {
     ) -> Option<String> {
         let machine = Machine {
             ctx,
+            device: &ctx.devices[self.shared.rank as usize],
             shared: &mut self.shared,
             warp: &mut self.warps[warp],
             peers: Peers::none(self.rank),
@@ -109,6 +111,7 @@ impl Block {
         let block = self.shared.order.block;
         let machine = Machine {
             ctx,
+            device: &ctx.devices[self.shared.rank as usize],
             shared: &mut self.shared,
             warp: &mut self.warps[warp],
             peers: Peers::none(self.rank),
@@ -139,6 +142,7 @@ impl Block {
         let lane = lanes(mask).find(|lane| self.sleeps_for(ctx, warp, (id, 1 << lane)).is_some())?;
         let machine = Machine {
             ctx,
+            device: &ctx.devices[self.shared.rank as usize],
             shared: &mut self.shared,
             warp: &mut self.warps[warp],
             peers: Peers::none(self.rank),
@@ -229,6 +233,7 @@ impl Block {
                 shared: &mut self.shared,
                 peers: peers.reborrow(),
                 operation,
+                carried: Carried::default(),
             };
             work.run(&mut reach)?;
             if self.shared.recorded {

@@ -9,6 +9,7 @@ use crate::exec::engine::Operation;
 use crate::exec::fills::{FILLED, Filled, Reading};
 use crate::exec::order::{Conflict, Forked, Known, Place, Space};
 use crate::exec::prior::early;
+use crate::exec::shadow::Carried;
 use crate::exec::{Context, Shared, Trap, thread_of};
 use crate::fault::FaultKind;
 use crate::findings::Excusable;
@@ -23,6 +24,8 @@ pub(crate) struct Reach<'m, 'c> {
     pub(in crate::exec) shared: &'m mut Shared,
     pub(in crate::exec) peers: Peers<'m>,
     pub(crate) operation: &'m Operation,
+    /// The shadows of what it has read, if errors of values are asked for.
+    pub(in crate::exec) carried: Carried,
 }
 
 /// How bytes are accessed.
@@ -308,6 +311,15 @@ impl Reach<'_, '_> {
             None => &mut *self.shared,
         };
         shared.changes += 1;
+        if self.ctx.accuracy.is_some() {
+            match &how {
+                Use::Read(out) => self
+                    .carried
+                    .read(&shared.held, first as u64 * 8, out.len() as u64),
+                Use::Write(bytes) => self.carried.write(&mut shared.held, first as u64 * 8, bytes),
+                Use::Update(..) | Use::Signal(..) => {}
+            }
+        }
         let words = &mut shared.words;
         let byte = |at: usize| (at / 4, at % 4 * 8);
         match how {
@@ -380,6 +392,14 @@ impl Reach<'_, '_> {
             };
             return Err(self.trap(FaultKind::OutOfBounds, message));
         };
+        // A thread's own rank issues the operation; NVSHMEM's have addresses of symmetric memory.
+        if let Some(owner) = storage.owner.get().filter(|owner| **owner != self.shared.rank) {
+            let message = format!(
+                "{name} {verb} global memory at {address:#x}, which is memory of rank {owner} alone: other ranks may access \
+                 symmetric memory only"
+            );
+            return Err(self.trap(FaultKind::OutOfBounds, message));
+        }
         let at = (address - storage.address) as usize * 8;
         let writes = !matches!(how, Use::Read(_));
         let waited = !self.ctx.check_races || self.operation.forked.known.prior;
@@ -407,6 +427,15 @@ impl Reach<'_, '_> {
         if let Some((_, conflict)) = found {
             let name = format!("global memory at {address:#x}");
             return Err(self.conflict(&name, verb, Some(conflict)));
+        }
+        if let Some(accuracy) = &self.ctx.accuracy {
+            match &how {
+                Use::Read(out) => self
+                    .carried
+                    .read(&accuracy.global(), address * 8, out.len() as u64),
+                Use::Write(bytes) => self.carried.write(&mut accuracy.global(), address * 8, bytes),
+                Use::Update(..) | Use::Signal(..) => {}
+            }
         }
         match &mut how {
             Use::Read(out) => {
@@ -447,11 +476,16 @@ impl Reach<'_, '_> {
             "another asynchronous operation".to_string()
         } else {
             let [x, y, z] = thread_of(self.ctx, mark.thread());
-            format!("thread ({x}, {y}, {z})")
+            let rank = match self.shared.order.on_device(mark.block) {
+                true => String::new(),
+                false => self.ctx.rank_name(mark.block),
+            };
+            format!("thread ({x}, {y}, {z}){rank}")
         };
         let why = match conflict {
             Conflict::Unfenced(_) => crate::exec::blame::UNFENCED,
             Conflict::Map(_) => crate::exec::blame::UNFENCED_MAP,
+            Conflict::Alias(_) => crate::exec::blame::ALIASES,
             Conflict::Unmet(..) => crate::exec::blame::UNMET,
             Conflict::Constant(..) => crate::exec::blame::CONSTANT,
             Conflict::Read(_) if !mark.is_operation() => {

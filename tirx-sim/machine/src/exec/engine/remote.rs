@@ -1,4 +1,4 @@
-//! NVSHMEM with one processing element: copies and signals are asynchronous operations of the thread that issues them.
+//! NVSHMEM: copies and signals are asynchronous operations of the thread that issues them.
 //!
 //! `quiet` waits for them, `fence` puts later ones behind earlier ones. A signal is a strong write: a thread that waits
 //! for it is ordered behind the copy that it belongs to, the operations before the last fence, and what its thread knew
@@ -9,6 +9,7 @@ use super::instruction::{lanes, misuse};
 use super::{Class, Engine, Issue, Reach, Work};
 use crate::alu::LANES;
 use crate::bytecode::{RemoteInst, RemoteScope};
+use crate::exec::Trap;
 use crate::exec::access::Check;
 use crate::exec::address::{Target, decode};
 use crate::exec::order::{Forked, Kind, Known};
@@ -79,7 +80,7 @@ impl Machine<'_, '_> {
         }
         if mask != self.warp.exist {
             let message = "lanes of a warp are at a function of NVSHMEM that all lanes execute together, and other lanes are not";
-            return Err(crate::exec::Trap::new(
+            return Err(Trap::new(
                 FaultKind::InvalidLanes,
                 mask.trailing_zeros() % 32,
                 message,
@@ -91,22 +92,47 @@ impl Machine<'_, '_> {
         self.issue_remote(pc, inst, mask.trailing_zeros() % 32, mask)
     }
 
+    /// The address on the device of a rank that stands for an address of this one.
+    pub(in crate::exec) fn peer_address(&self, address: u64, rank: u32) -> Option<u64> {
+        match rank == self.shared.rank {
+            true => Some(address),
+            false => self.ctx.memory.on_rank(address, rank),
+        }
+    }
+
     /// Issues one operation for the lanes of a mask, from the registers of one of them.
     fn issue_remote(&mut self, pc: usize, inst: &RemoteInst, lane: u32, mask: u32) -> Check {
         let pe = self.word(inst.pe, lane) as i32;
-        if pe != 0 {
-            let message = format!("names processing element {pe}: the simulator has one, number 0");
+        let ranks = self.ctx.ranks();
+        if !(0..ranks as i32).contains(&pe) {
+            let have = match ranks {
+                1 => "the launch is on one device, number 0".to_string(),
+                _ => format!("the world has {ranks}, from 0 on"),
+            };
+            let message = format!("names processing element {pe}: {have}");
             return Err(misuse(lane, message));
         }
+        let there = |address: u64, what: &str| {
+            self.peer_address(address, pe as u32).ok_or_else(|| {
+                let message = format!(
+                    "{what} at {address:#x} is not in symmetric memory, so rank {pe} has no place for it"
+                );
+                Trap::new(FaultKind::OutOfBounds, lane, message)
+            })
+        };
         let global = |address: u64, what: &str| match decode(address) {
             Target::Global(_) => Ok(()),
             _ => Err(misuse(lane, format!("{what} is not in global memory"))),
         };
         let mut copy = None;
         if let Some((to, from, bytes)) = inst.copy {
-            let (to, from) = (self.wide(to, lane), self.wide(from, lane));
+            let (mut to, mut from) = (self.wide(to, lane), self.wide(from, lane));
             global(to, "the destination of a copy by NVSHMEM")?;
             global(from, "the source of a copy by NVSHMEM")?;
+            match inst.gets {
+                true => from = there(from, "the source of a copy by NVSHMEM")?,
+                false => to = there(to, "the destination of a copy by NVSHMEM")?,
+            }
             let bytes = self.wide(bytes, lane) as usize;
             copy = (bytes > 0).then_some(Bytes {
                 to,
@@ -123,10 +149,10 @@ impl Machine<'_, '_> {
             global(address, "a signal")?;
             if !address.is_multiple_of(8) {
                 let message = format!("a signal at {address:#x}, which is no multiple of 8");
-                return Err(crate::exec::Trap::new(FaultKind::Misaligned, lane, message));
+                return Err(Trap::new(FaultKind::Misaligned, lane, message));
             }
             signal = Some(Signal {
-                address,
+                address: there(address, "a signal")?,
                 value: self.wide(inst.value, lane),
                 adds: inst.adds,
                 fenced: self

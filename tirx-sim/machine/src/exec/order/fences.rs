@@ -12,11 +12,16 @@ use super::{Clock, Known, Order};
 use crate::alu::LANES;
 use crate::bytecode::Scope;
 
+/// How many scopes there are.
+const SCOPES: usize = 4;
+
 /// The `fence.sc` of a launch so far, in the order of this run: what came before each. Two of them are ordered if each is
 /// within the other's scope.
 #[derive(Debug, Default)]
 pub(crate) struct FenceOrder {
-    gpu: Option<Clock>,
+    sys: Option<Clock>,
+    /// Of a device, by its first block.
+    gpus: BTreeMap<u32, Clock>,
     /// Of the blocks of a cluster, by the first of these.
     clusters: BTreeMap<u32, Clock>,
 }
@@ -25,13 +30,13 @@ pub(crate) struct FenceOrder {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fences {
     /// Released by a fence of at least this scope, for later relaxed writes of this scope or a wider one.
-    released: [Option<Known>; 3],
+    released: [Option<Known>; SCOPES],
     /// Released by a `fence.sc` of this lane or of lanes that it has met at a barrier.
-    handed: [Option<Known>; 3],
+    handed: [Option<Known>; SCOPES],
     /// Seen by relaxed reads, and released by a thread within this scope, for later fences.
-    pending: [Option<Known>; 3],
+    pending: [Option<Known>; SCOPES],
     /// Seen by relaxed reads of lanes that it has met at a barrier, for a later `fence.sc`.
-    met: [Option<Known>; 3],
+    met: [Option<Known>; SCOPES],
 }
 
 fn join(into: &mut Option<Known>, known: &Option<Known>) {
@@ -73,21 +78,31 @@ impl Order {
     /// `fence.sc` behind those `so_far`: other blocks' writes before these are seen. Within a block reads see the last write in any
     /// case.
     pub(crate) fn join_fences(&mut self, warp: usize, mask: u32, scope: Scope, so_far: &mut FenceOrder) {
-        let wide = scope == Scope::Gpu;
+        let (wide, all) = (scope >= Scope::Gpu, scope == Scope::Sys);
         if !self.fine || scope == Scope::Cta {
             return;
         }
-        let near = so_far.clusters.get(&self.cluster.0);
-        for before in near.into_iter().chain(so_far.gpu.iter().filter(|_| wide)) {
+        let near = so_far.clusters.get(&self.cluster.0).into_iter();
+        let of_device = so_far.gpus.get(&self.device.0).into_iter().filter(|_| wide);
+        let of_all = so_far.sys.iter().filter(|_| all);
+        for before in near.chain(of_device).chain(of_all) {
             self.change(warp, mask, |known| known.sc.join(before));
         }
         let released = self.release(warp, mask);
         let mut known = released.all;
         known.join(&released.sc);
-        if wide {
-            match &mut so_far.gpu {
+        if all {
+            match &mut so_far.sys {
                 Some(all) => all.join(&known),
                 none => *none = Some(known.clone()),
+            }
+        }
+        if wide {
+            match so_far.gpus.get_mut(&self.device.0) {
+                Some(all) => all.join(&known),
+                None => {
+                    so_far.gpus.insert(self.device.0, known.clone());
+                }
             }
         }
         match so_far.clusters.get_mut(&self.cluster.0) {
@@ -110,7 +125,7 @@ impl Order {
                 continue;
             };
             for lane in each(*mask) {
-                for scope in 0..3 {
+                for scope in 0..SCOPES {
                     join(&mut all.handed[scope], &fences[lane].handed[scope]);
                     join(&mut all.met[scope], &fences[lane].pending[scope]);
                     join(&mut all.met[scope], &fences[lane].met[scope]);
@@ -138,7 +153,7 @@ impl Order {
             return all;
         };
         let fences = &fences[lane as usize % LANES];
-        for within in [Scope::Gpu, Scope::Cluster, Scope::Cta]
+        for within in [Scope::Sys, Scope::Gpu, Scope::Cluster, Scope::Cta]
             .into_iter()
             .filter(|s| *s <= scope)
         {

@@ -10,6 +10,7 @@ fn kind(scope: Scope) -> Kind {
         Scope::Cta => Kind::Cta,
         Scope::Cluster => Kind::Cluster,
         Scope::Gpu => Kind::Gpu,
+        Scope::Sys => Kind::Sys,
     }
 }
 
@@ -71,6 +72,8 @@ pub(crate) enum Conflict {
     Constant(Mark, bool),
     /// Both are strong, but of different sizes.
     Sizes(Mark),
+    /// Ordered, but made by another address of the place, without a fence between aliases.
+    Alias(Mark),
     /// In tensor memory, and published to this thread by relaxed synchronization; whether the access was a write.
     Unmet(Mark, bool),
 }
@@ -85,6 +88,7 @@ impl Conflict {
             | Conflict::Map(mark)
             | Conflict::Constant(mark, _)
             | Conflict::Sizes(mark)
+            | Conflict::Alias(mark)
             | Conflict::Unmet(mark, _) => mark,
         }
     }
@@ -229,7 +233,22 @@ impl Place {
     /// A read by one lane. A `lenient` read does not race with strong writes: a compare-and-swap loop begins with one.
     pub(crate) fn read(&mut self, order: &Order, me: Mark, lane: u32, lenient: bool) -> Result<(), Conflict> {
         let warp = me.warp();
-        self.read_if(me, lenient, |mark| order.ordered(mark, warp, lane))
+        self.read_if(me, lenient, |mark| order.ordered(mark, warp, lane))?;
+        self.check_aliases(order, me, lane)
+    }
+
+    /// A write by another address of the place must be visible to this one.
+    #[inline]
+    fn check_aliases(&self, order: &Order, me: Mark, lane: u32) -> Result<(), Conflict> {
+        if self.extra.is_none() && !self.write.is_alias_of(me) {
+            return Ok(());
+        }
+        let strong = self.extra.iter().flat_map(|extra| &extra.strong);
+        let mut aliases = strong.chain([&self.write]).filter(|mark| mark.is_alias_of(me));
+        match aliases.find(|mark| !order.sees_alias(**mark, me.warp(), lane)) {
+            Some(mark) => Err(Conflict::Alias(*mark)),
+            None => Ok(()),
+        }
     }
 
     /// A read by one lane through the path for memory that does not change.
@@ -313,6 +332,7 @@ impl Place {
             let ordered = |mark| order.ordered(mark, me.warp(), lane);
             self.write_if(ordered, |mark| order.over(mark, me.warp(), lane))?;
         }
+        self.check_aliases(order, me, lane)?;
         self.written(me);
         Ok(())
     }
@@ -353,7 +373,7 @@ impl Place {
         access: Strong,
     ) -> Result<(), Conflict> {
         let warp = me.warp();
-        let me = Mark::new(me.segment, me.block, me.lanes, me.pc(), warp, kind(access.scope));
+        let me = me.with_kind(kind(access.scope));
         if access.writes && !access.same {
             self.check_constant()?;
         }
@@ -416,21 +436,17 @@ impl Place {
             }
         };
         if access.polled && !(access.same && self.is_written()) {
-            self.written(Mark::new(
-                me.segment,
-                me.block,
-                me.lanes,
-                me.pc(),
-                warp,
-                Kind::Plain,
-            ));
+            self.written(me.with_kind(Kind::Plain));
         }
         let extra = self.extra.get_or_insert_default();
         if !access.reads && !access.same {
             extra.released.clear();
         }
         for (scope, known) in released {
-            let same = |r: &&mut Release| r.scope == scope && (scope == Scope::Gpu || r.block == me.block);
+            let same = |r: &&mut Release| {
+                let whole = scope == Scope::Gpu && order.on_device(r.block) || scope == Scope::Sys;
+                r.scope == scope && (whole || r.block == me.block)
+            };
             match extra.released.iter_mut().find(same) {
                 Some(release) => release.known.join(&known),
                 None => extra.released.push(Release {
@@ -514,6 +530,11 @@ impl Place {
         if let Some(write) = self.unseen(operation, space) {
             return Err(Conflict::Unfenced(write));
         }
+        let by_window =
+            writes().find(|m| m.is_alias_of(operation.mark) && !operation.fenced(*m, Space::Aliases));
+        if let Some(write) = by_window {
+            return Err(Conflict::Alias(write));
+        }
         if self.read != operation.mark {
             self.note_read(operation.mark, |mark| operation.ordered(mark));
         }
@@ -569,7 +590,7 @@ impl Place {
         extra.strong.retain(|m| *m != mark);
         extra.strong.push(mark.as_signal());
         extra.released.push(Release {
-            scope: Scope::Gpu,
+            scope: Scope::Sys,
             block: mark.block,
             known: released.clone(),
         });

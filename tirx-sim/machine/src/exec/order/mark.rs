@@ -13,6 +13,8 @@ pub(crate) enum Kind {
     Cta,
     Cluster,
     Gpu,
+    /// Within all devices.
+    Sys,
     /// By an asynchronous operation: `cp.async`, which is of the generic proxy.
     Copy,
     /// By one of the async proxy: bulk and tensor copies, tensor cores.
@@ -21,11 +23,12 @@ pub(crate) enum Kind {
     Signal,
 }
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 8] = [
     Kind::Plain,
     Kind::Cta,
     Kind::Cluster,
     Kind::Gpu,
+    Kind::Sys,
     Kind::Copy,
     Kind::Engine,
     Kind::Signal,
@@ -45,7 +48,9 @@ pub(crate) struct Mark {
 }
 
 const WARP_SHIFT: u32 = 4;
-const PC_SHIFT: u32 = 9;
+/// The access was made through a multicast window.
+const WINDOW: u32 = 1 << 9;
+const PC_SHIFT: u32 = 10;
 const MAX_PC: usize = (1 << (32 - PC_SHIFT)) - 1;
 
 impl Mark {
@@ -85,17 +90,36 @@ impl Mark {
         KINDS[(self.what & 15) as usize % KINDS.len()]
     }
 
-    /// The strong access of an operation.
-    pub(crate) fn as_signal(self) -> Mark {
+    /// The same access, made in another way.
+    pub(crate) fn with_kind(self, kind: Kind) -> Mark {
         Mark {
-            what: self.what & !15 | Kind::Signal as u32,
+            what: self.what & !15 | kind as u32,
             ..self
         }
     }
 
+    /// The strong access of an operation.
+    pub(crate) fn as_signal(self) -> Mark {
+        self.with_kind(Kind::Signal)
+    }
+
+    /// The same access through a multicast window, which is another address of the place.
+    pub(crate) fn through_window(self) -> Mark {
+        Mark {
+            what: self.what | WINDOW,
+            ..self
+        }
+    }
+
+    /// Whether one of two accesses was made through a multicast window, and the other was not.
+    #[inline(always)]
+    pub(crate) fn is_alias_of(self, other: Mark) -> bool {
+        (self.what ^ other.what) & WINDOW != 0 && !self.is_never() && !other.is_never()
+    }
+
     /// Whether it is a strong access of a thread.
     pub(crate) fn is_strong(self) -> bool {
-        matches!(self.kind(), Kind::Cta | Kind::Cluster | Kind::Gpu)
+        matches!(self.kind(), Kind::Cta | Kind::Cluster | Kind::Gpu | Kind::Sys)
     }
 
     /// The scope of a strong access.
@@ -103,7 +127,8 @@ impl Mark {
         match self.kind() {
             Kind::Cta => Some(Scope::Cta),
             Kind::Cluster => Some(Scope::Cluster),
-            Kind::Gpu | Kind::Signal => Some(Scope::Gpu),
+            Kind::Gpu => Some(Scope::Gpu),
+            Kind::Sys | Kind::Signal => Some(Scope::Sys),
             _ => None,
         }
     }
@@ -142,7 +167,7 @@ impl Mark {
     pub(crate) fn together(self, other: Mark) -> bool {
         self.segment == other.segment
             && self.block == other.block
-            && self.what & 0x1ff == other.what & 0x1ff
+            && self.what & (WINDOW << 1) - 1 == other.what & (WINDOW << 1) - 1
             && !self.is_operation()
     }
 }

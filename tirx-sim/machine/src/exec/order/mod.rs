@@ -92,10 +92,12 @@ pub(crate) enum Space {
     Global,
     /// Tensor maps, of which `fence.proxy.tensormap` is.
     Maps,
+    /// Memory that has two addresses, one of them in a multicast window (`fence.proxy.alias`).
+    Aliases,
 }
 
 /// How many they are.
-const SPACES: usize = 3;
+const SPACES: usize = 4;
 
 /// What an actor is ordered behind.
 #[derive(Clone, Debug)]
@@ -167,6 +169,7 @@ impl Known {
             (&self.fenced[0], &other.fenced[0]),
             (&self.fenced[1], &other.fenced[1]),
             (&self.fenced[2], &other.fenced[2]),
+            (&self.fenced[3], &other.fenced[3]),
             (&self.maps, &other.maps),
             (&self.told, &other.told),
             (&self.met, &other.met),
@@ -229,6 +232,8 @@ pub(crate) struct Order {
     /// The block's number in the launch, and the first of its cluster.
     pub(crate) block: u32,
     cluster: (u32, u32),
+    /// The first block of its device, and how many that has.
+    device: (u32, u32),
     warps: Vec<Time>,
     /// A lane that has read what was released in a scope that does not reach it, and the scope.
     pub(crate) narrow: Option<(usize, u32, Scope)>,
@@ -259,6 +264,7 @@ impl Order {
         Order {
             block: 0,
             cluster: (0, 1),
+            device: (0, u32::MAX),
             warps: exist.iter().map(time).collect(),
             narrow: None,
             epoch: 1,
@@ -268,12 +274,13 @@ impl Order {
         }
     }
 
-    /// A new block starts: its number, the first of its cluster and how many that has.
-    pub(crate) fn reset(&mut self, block: u32, cluster: (u32, u32)) {
+    /// A new block starts: its number; the first of its cluster and how many that has; the same of its device.
+    pub(crate) fn reset(&mut self, block: u32, cluster: (u32, u32), device: (u32, u32)) {
         let exist: Vec<u32> = self.warps.iter().map(|w| w.all).collect();
         *self = Order::new(self.check, self.fine, &exist, self.blocks);
         self.block = block;
         self.cluster = cluster;
+        self.device = device;
     }
 
     /// Lanes have ended: no barrier waits for them.
@@ -355,22 +362,28 @@ impl Order {
         self.within(Scope::Cluster, block)
     }
 
+    /// Whether a block is of this one's device.
+    pub(crate) fn on_device(&self, block: u32) -> bool {
+        block.wrapping_sub(self.device.0) < self.device.1
+    }
+
     /// Whether two threads' strong accesses are within each other's scope.
     fn within(&self, scope: Scope, block: u32) -> bool {
         match scope {
             Scope::Cta => block == self.block,
             Scope::Cluster => block.wrapping_sub(self.cluster.0) < self.cluster.1,
-            Scope::Gpu => true,
+            Scope::Gpu => self.on_device(block),
+            Scope::Sys => true,
         }
     }
 
     /// The narrowest scope that has both this block's threads and another's.
     fn distance(&self, block: u32) -> Scope {
-        let scopes = [Scope::Cta, Scope::Cluster];
+        let scopes = [Scope::Cta, Scope::Cluster, Scope::Gpu];
         scopes
             .into_iter()
             .find(|s| self.within(*s, block))
-            .unwrap_or(Scope::Gpu)
+            .unwrap_or(Scope::Sys)
     }
 
     /// What lanes have done and know, to be acquired elsewhere.
@@ -633,6 +646,15 @@ impl Order {
             let known = self.release(warp, 1 << lane);
             self.change(warp, 1 << lane, |own| own.fence(spaces, &known.all));
         }
+    }
+
+    /// Whether a write by one address of a place is visible to a lane's access by another one: a `fence.proxy.alias` comes between
+    /// the two.
+    pub(super) fn sees_alias(&self, write: Mark, warp: usize, lane: u32) -> bool {
+        let time = &self.warps[warp];
+        let own = write.of_warp(self.block, warp) && write.lanes == 1 << lane;
+        own && time.fenced[Space::Aliases as usize] > write.segment
+            || self.known(warp, lane).fenced[Space::Aliases as usize].unknown(write) == 0
     }
 
     /// `fence.proxy.tensormap::generic.release`: what lanes have done to tensor maps may be acquired.

@@ -5,7 +5,7 @@ const ALL: u32 = u32::MAX;
 /// A block of two warps, of a launch of four blocks.
 fn order(block: u32) -> Order {
     let mut order = Order::new(true, true, &[ALL, ALL], 4);
-    order.reset(block, (block, 1));
+    order.reset(block, (block, 1), (0, u32::MAX));
     order
 }
 
