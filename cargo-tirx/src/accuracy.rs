@@ -7,20 +7,17 @@ use crate::table::Table;
 
 /// The errors of each line, with the text of the line.
 pub(crate) fn table(lines: &[LineAccuracy]) -> String {
-    let mut table = Table::new(
-        [
-            "line",
-            "results",
-            "introduced",
-            "carried in",
-            "total",
-            "bits cancelled",
-            "overflows",
-            "underflows",
-            "text",
-        ]
-        .into_iter(),
-    );
+    let mut table = Table::new([
+        "line",
+        "results",
+        "introduced",
+        "carried in",
+        "total",
+        "bits cancelled",
+        "overflows",
+        "underflows",
+        "text",
+    ]);
     for line in lines {
         let (place, text) = match &line.location {
             Some(location) => (place_of(location), location.text.trim().to_string()),

@@ -14,6 +14,7 @@ mod graph;
 pub(crate) mod memory;
 mod pinned;
 mod refusal;
+pub(crate) mod symmetric;
 pub(crate) mod tensor_map;
 
 use self::attributes::Attributes;
@@ -138,7 +139,7 @@ pub(crate) fn is_done(stream: &CudaStream) -> Result<bool> {
 }
 
 /// Whether every launch is waited for, so that an error is that of its own launch: `TIRX_SYNCHRONOUS=1`.
-fn synchronous() -> bool {
+pub(crate) fn synchronous() -> bool {
     static SYNCHRONOUS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     *SYNCHRONOUS.get_or_init(|| is_set("TIRX_SYNCHRONOUS") || deterministic())
 }

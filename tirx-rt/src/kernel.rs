@@ -8,7 +8,7 @@ use crate::cuda::{self, LoadedImage};
 use crate::device::{Stream, StreamKind};
 use crate::image::{KernelImage, LaunchConfig, ParamKind};
 #[cfg(feature = "simulator")]
-use crate::simulator::{Programs, RecordedWork, Settings};
+use crate::simulator::{Programs, RecordedWork, Settings, ranks};
 use crate::{Error, Result, TensorMap, graph, limits};
 
 /// An image that is loaded when it is first launched. Generated code keeps one in a `static` per kernel.
@@ -160,6 +160,9 @@ impl Kernel {
                 if recorded {
                     let work = RecordedWork::kernel(self.image(), programs, function, config, args, maps);
                     graph::record(work);
+                    return Ok(());
+                }
+                if ranks::hold(simulator, self.image(), programs, function, config, args, maps)? {
                     return Ok(());
                 }
                 simulator.launch(self.image(), programs, function, config, args, maps)

@@ -59,6 +59,7 @@ mod storage;
 mod targets;
 mod tensor;
 mod tensor_map;
+mod world;
 
 #[cfg(feature = "bundle")]
 pub use bundle::Bundle;
@@ -89,6 +90,7 @@ pub use tensor::{AsTensor, AsTensorMut, Tensor, View, ViewMut};
 pub use tensor_map::{Swizzle, TensorMap, TensorMapBuilder, TensorMapCache, TensorMapSpec};
 #[cfg(not(feature = "half"))]
 pub use tirx_dtype::{bf16, f16};
+pub use world::{Symmetric, World};
 
 /// Launches a device function with device pointers, for generated code. The keyword `unsafe` is in this macro and not
 /// in the generated code, so that a crate with `#![forbid(unsafe_code)]` can include its kernels.

@@ -1,5 +1,7 @@
 //! The simulator as a device: memory, loading of IR images, launches, stand-ins for raw CUDA functions.
 
+pub(crate) mod ranks;
+
 use std::cell::RefCell;
 use std::io::Write;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -34,6 +36,8 @@ pub(crate) struct Simulator {
     /// A negative number that identifies the simulator.
     id: i32,
     memory: Memory,
+    /// Its number among the devices of a world, with which it shares the memory.
+    rank: Option<u32>,
     stand_ins: RwLock<StandIns>,
     settings: Settings,
     /// Write-locked while a graph runs, read-locked by all other uses of memory: only a graph writes what is not borrowed
@@ -151,11 +155,16 @@ impl Running {
 
 impl Simulator {
     pub(crate) fn new(settings: Settings) -> Arc<Simulator> {
+        Simulator::with_memory(settings, Memory::new(), None)
+    }
+
+    fn with_memory(settings: Settings, memory: Memory, rank: Option<u32>) -> Arc<Simulator> {
         static NEXT: AtomicI32 = AtomicI32::new(-1);
         let id = NEXT.fetch_sub(1, Ordering::Relaxed);
         Arc::new(Simulator {
             id,
-            memory: Memory::new(),
+            memory,
+            rank,
             stand_ins: RwLock::new(StandIns::default()),
             settings,
             turn: RwLock::new(()),
@@ -190,17 +199,15 @@ impl Simulator {
         self.memory.synchronize();
     }
 
-    pub(crate) fn launch(
+    /// Arguments with tensor maps in memory, which lives as long as the result. A GPU takes a tensor map by value, the simulator
+    /// by address.
+    fn placed(
         &self,
         image: &'static KernelImage,
-        programs: &Programs,
         function: usize,
-        config: &LaunchConfig,
         args: &[u64],
         maps: &[&TensorMap],
-    ) -> Result<()> {
-        self.settings.check(image.name)?;
-        // A GPU takes a tensor map by value; the simulator puts it in memory and passes the address.
+    ) -> (Vec<u64>, Vec<Allocation>) {
         let mut placed = args.to_vec();
         let mut kept = Vec::new();
         for (arg, kind) in placed.iter_mut().zip(image.functions[function].params) {
@@ -214,7 +221,20 @@ impl Simulator {
                 kept.push(memory);
             }
         }
-        let args = &placed;
+        (placed, kept)
+    }
+
+    pub(crate) fn launch(
+        &self,
+        image: &'static KernelImage,
+        programs: &Programs,
+        function: usize,
+        config: &LaunchConfig,
+        args: &[u64],
+        maps: &[&TensorMap],
+    ) -> Result<()> {
+        self.settings.check(image.name)?;
+        let (args, _kept) = self.placed(image, function, args, maps);
         let most = programs.0[function].most_shared();
         limits::shared_bytes(image.name, config.shared_bytes, most)?;
         let launch = Launch {
@@ -222,7 +242,8 @@ impl Simulator {
             block: config.block,
             cluster: config.cluster,
             shared_bytes: config.shared_bytes,
-            args,
+            args: &args,
+            peers: &[],
         };
         let stand_ins = self.stand_ins.read().unwrap_or_else(PoisonError::into_inner);
         let windows = WINDOWS.with_borrow(Clone::clone);
@@ -389,6 +410,9 @@ impl SimulatorMemory {
     pub(crate) fn alloc(simulator: &Arc<Simulator>, bytes: usize) -> Result<SimulatorMemory> {
         let allocation = simulator.memory.try_alloc(bytes);
         let allocation = allocation.ok_or_else(|| no_memory(bytes))?;
+        if let Some(rank) = simulator.rank {
+            allocation.give_to(rank);
+        }
         Ok(SimulatorMemory {
             simulator: simulator.clone(),
             allocation,

@@ -1,5 +1,6 @@
 //! Errors of float values against the same computation in double precision, which each test makes by itself.
 
+#[allow(dead_code, reason = "other tests use the rest")]
 mod written;
 
 use tirx_core::ir::f16;

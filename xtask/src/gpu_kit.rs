@@ -14,6 +14,7 @@ echo "== example-app: every kernel against plain Rust"
 ./example-app
 echo "== gpu: tests on the device"
 TIRX_TEST_DEVICE=cuda ./gpu --test-threads=1
+TIRX_TEST_DEVICE=cuda ./world --nocapture --test-threads=1
 TIRX_TEST_DEVICE=cuda ./gemm
 TIRX_TEST_DEVICE=cuda ./attention
 TIRX_TEST_DEVICE=cuda ./serving-tests --test-threads=1
@@ -84,7 +85,7 @@ pub(crate) fn build(root: &Path) -> Result<()> {
     // The manifest of the examples, for `bench`.
     copy(&root.join("kernels.toml"), &kit.join("kernels.toml"))?;
     copy_files(&root.join("kernels"), &kit.join("kernels"))?;
-    for test in ["gpu", "on_gpu"] {
+    for test in ["gpu", "on_gpu", "world"] {
         let args = [
             "test",
             "--release",

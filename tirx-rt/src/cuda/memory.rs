@@ -5,6 +5,7 @@
 //! stream could wait for the last one, or the memory be freed on it, between the two: two threads may use one tensor at the
 //! same time, as readers or through a graph.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -43,6 +44,11 @@ enum Owner {
     },
     /// A caller's, who keeps it as long as the value lives, and uses it on stream `home` afterwards.
     Borrowed { home: Arc<CudaStream> },
+    /// Mapped for several devices: unmapped when the value is dropped.
+    Mapped {
+        #[allow(dead_code, reason = "held, not looked at")]
+        mapping: Box<dyn Any + Send + Sync>,
+    },
     /// Given to the caller.
     Leaked,
 }
@@ -85,6 +91,15 @@ impl CudaMemory {
     /// Memory at `address` of the stream's context, freed when it is dropped.
     pub(crate) fn owned(stream: &Arc<CudaStream>, address: u64) -> CudaMemory {
         CudaMemory::at(stream, address, Owner::Own)
+    }
+
+    /// Memory at `address` that is mapped for several devices, and is unmapped when `mapping` is dropped.
+    pub(crate) fn mapped(
+        stream: &Arc<CudaStream>,
+        address: u64,
+        mapping: Box<dyn Any + Send + Sync>,
+    ) -> CudaMemory {
+        CudaMemory::at(stream, address, Owner::Mapped { mapping })
     }
 
     /// Memory at `address` that its owner keeps meanwhile, and frees on stream `home`.
@@ -135,6 +150,11 @@ impl CudaMemory {
     /// Whether it lives as long as this value, whatever the caller does.
     pub(crate) fn is_kept(&self) -> bool {
         !matches!(self.owner, Owner::Borrowed { .. })
+    }
+
+    /// Whether it is mapped for several devices.
+    pub(crate) fn is_mapped(&self) -> bool {
+        matches!(self.owner, Owner::Mapped { .. })
     }
 
     /// Gives the memory up without freeing it.
@@ -295,6 +315,11 @@ impl Drop for CudaMemory {
         match &self.owner {
             Owner::Own => {}
             Owner::Leaked => return,
+            Owner::Mapped { .. } => {
+                // Kernels of all ranks come before the tail of any rank's stream.
+                let _ = stream.synchronize();
+                return;
+            }
             Owner::Foreign { home, .. } | Owner::Borrowed { home } => {
                 // What the owner queues from now on follows. Errors have nowhere to go from a destructor.
                 if home.cu_stream() != stream.cu_stream() {

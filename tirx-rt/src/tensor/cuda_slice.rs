@@ -31,7 +31,7 @@ impl<T: Element> Tensor<T> {
         ))
     }
 
-    /// The memory as cudarc's; the tensor back where it is on a simulator, a view, or of elements that share bytes.
+    /// The memory as cudarc's; the tensor back where it is on a simulator, a view, of elements that share bytes, or symmetric memory.
     ///
     /// # Errors
     /// The tensor itself.
@@ -41,7 +41,7 @@ impl<T: Element> Tensor<T> {
         if T::TYPE.bits < 8
             || self.offset != 0
             || !self.contiguous
-            || !matches!(*self.storage, Storage::Cuda(_))
+            || self.storage.as_cuda().is_none_or(CudaMemory::is_mapped)
         {
             return Err(self);
         }

@@ -5,16 +5,16 @@
 
 use std::sync::Arc;
 
+use super::ledger::Behind;
 use super::{Context, Sheet};
-use crate::memory::Storage;
 use crate::window::Window;
 
 /// What one device of a launch has of its own.
 pub(crate) struct DeviceArguments {
     /// One per parameter: addresses, and scalars as little-endian bits.
     pub(crate) args: Vec<u64>,
-    /// The allocations behind pointer arguments, with the byte offset into each.
-    pub(crate) params: Vec<Option<(Arc<Storage>, u64)>>,
+    /// The allocations behind pointer arguments.
+    pub(crate) params: Vec<Behind>,
     /// The views that a pointer argument may access, where that is not the whole allocation: an access must be within
     /// one of them.
     pub(crate) windows: Vec<Vec<Window>>,

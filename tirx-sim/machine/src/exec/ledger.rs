@@ -16,6 +16,9 @@ use crate::memory::{Prior, READ, Storage, WRITTEN, granules};
 const PAGE: usize = 1024;
 /// Most pages of a launch (48 KiB each); places beyond are not tracked.
 const MAX_PAGES: i64 = 1 << 15;
+/// The allocation behind a pointer argument, with the byte offset into it.
+pub(crate) type Behind = Option<(Arc<Storage>, u64)>;
+
 /// Global memory of one launch.
 #[derive(Debug)]
 pub(crate) struct Ledger {
@@ -46,12 +49,7 @@ struct Page {
 
 impl Ledger {
     /// The ledger of a launch; `devices` are the allocations behind its parameters, by rank. With `keeps` the memory can be restored.
-    pub(crate) fn new(
-        code: &Code,
-        devices: &[&[Option<(Arc<Storage>, u64)>]],
-        all: bool,
-        keeps: bool,
-    ) -> Ledger {
+    pub(crate) fn new(code: &Code, devices: &[&[Behind]], all: bool, keeps: bool) -> Ledger {
         let ledger = Ledger {
             sheets: RwLock::default(),
             granule: code.finest(WORD, |r| matches!(r, Region::Param(_) | Region::Pointer)),

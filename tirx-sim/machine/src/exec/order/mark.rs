@@ -167,7 +167,7 @@ impl Mark {
     pub(crate) fn together(self, other: Mark) -> bool {
         self.segment == other.segment
             && self.block == other.block
-            && self.what & (WINDOW << 1) - 1 == other.what & (WINDOW << 1) - 1
+            && self.what & ((WINDOW << 1) - 1) == other.what & ((WINDOW << 1) - 1)
             && !self.is_operation()
     }
 }

@@ -166,8 +166,8 @@ impl Machine<'_, '_> {
             Inst::ConvertS { from, to, d, a } => self.converted(pc, from, to, S(d), S(a), mask, strand),
             Inst::ToBits { kind, d, a } => self.to_bits(pc, kind, V32(d), V32(a), mask, strand),
             Inst::ToBitsS { kind, d, a } => self.to_bits(pc, kind, S(d), S(a), mask, strand),
-            Inst::FromBits { kind, d, a } => self.from_bits(pc, kind, V32(d), V32(a), mask, strand),
-            Inst::FromBitsS { kind, d, a } => self.from_bits(pc, kind, S(d), S(a), mask, strand),
+            Inst::FromBits { kind, d, a } => self.of_bits(pc, kind, V32(d), V32(a), mask, strand),
+            Inst::FromBitsS { kind, d, a } => self.of_bits(pc, kind, S(d), S(a), mask, strand),
             Inst::Fma { kind, d, a, b, c } => {
                 let slot = |r: R| if kind.wide() { V64(r) } else { V32(r) };
                 self.multiply_add(pc, kind, slot(d), [a, b, c].map(slot), mask, strand)
@@ -425,7 +425,7 @@ impl Machine<'_, '_> {
         Some(Pending { pc, to, kind, lanes })
     }
 
-    fn from_bits(
+    fn of_bits(
         &self,
         pc: usize,
         kind: Kind,
@@ -630,7 +630,7 @@ fn packed(op: Bin, (a, a_bits): (Shade, u32), (b, b_bits): (Shade, u32)) -> Shad
             out.bits = u64::from(a_bits >> b_bits);
         }
         Bin::And => {
-            let mask = |part: usize| (1u64 << width) - 1 << (part as u32 * width);
+            let mask = |part: usize| ((1u64 << width) - 1) << (part as u32 * width);
             for part in 0..(32 / width) as usize {
                 let kept = u64::from(b_bits) & mask(part);
                 match kept {
@@ -647,7 +647,7 @@ fn packed(op: Bin, (a, a_bits): (Shade, u32), (b, b_bits): (Shade, u32)) -> Shad
             if !other && b_bits != 0 {
                 return Shade::NONE;
             }
-            let mask = |part: usize| (1u64 << width) - 1 << (part as u32 * width);
+            let mask = |part: usize| ((1u64 << width) - 1) << (part as u32 * width);
             for part in 0..(32 / width) as usize {
                 let from_b = other && u64::from(b_bits) & mask(part) != 0;
                 out.values[part] = if from_b { b.values[part] } else { a.values[part] };
