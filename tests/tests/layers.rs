@@ -94,6 +94,12 @@ const ACCEPTED: &[(&str, &str, &[&str], &str)] = &[
         "products are programs as those of engines are, and engines choose among products",
     ),
     (
+        "tirx-kernels",
+        "gemm",
+        &["fused", "general", "launch"],
+        "a fused product describes its call, the general kernel decides about it, and the launch reads the decision",
+    ),
+    (
         "tirx-build",
         "manifest",
         &["raw", "read", "values"],
