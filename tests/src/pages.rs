@@ -201,8 +201,8 @@ fn kernels(case: &Case) -> Result<Vec<(String, bool)>, String> {
     Ok(match &case.entry {
         Some(name) => vec![(name.clone(), false)],
         None => {
-            let entries = file.entries().into_iter();
-            entries.map(|entry| (entry.name.clone(), needs(&entry))).collect()
+            let entries = file.entries().iter();
+            entries.map(|entry| (entry.name.clone(), needs(entry))).collect()
         }
     })
 }

@@ -143,7 +143,7 @@ impl Kernel {
         };
         let ptx = match &self.ptx {
             Some(text) => target::parse_ptx(text).map_err(wrong)?,
-            None => defaults.ptx.clone(),
+            None => defaults.ptx,
         };
         if matches!(self.text, Text::Function(_)) && !self.specialize.is_empty() {
             let error = Error::new(format_args!(

@@ -99,10 +99,10 @@ impl Builder {
                     let targets = match form {
                         CodeForm::Ptx => Targets {
                             native: Vec::new(),
-                            ptx: Some(arch.clone()),
+                            ptx: Some(*arch),
                         },
                         _ => Targets {
-                            native: vec![arch.clone()],
+                            native: vec![*arch],
                             ptx: None,
                         },
                     };
@@ -132,7 +132,7 @@ impl Builder {
                     Error::new(format_args!(
                         "the image of {} for {}: {reason}",
                         job.what,
-                        arch.to_string()
+                        arch
                     ))
                 })?,
                 None => Vec::new(),

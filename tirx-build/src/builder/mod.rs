@@ -446,7 +446,7 @@ impl Builder {
             manifest
                 .kernels
                 .iter_mut()
-                .for_each(|kernel| kernel.targets.ptx = ptx.clone());
+                .for_each(|kernel| kernel.targets.ptx = ptx);
         }
         Ok(())
     }

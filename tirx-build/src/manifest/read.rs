@@ -112,7 +112,7 @@ impl Reader {
             let ptx = match &kernel.ptx {
                 // Features of some GPUs only, such as wgmma, are not available in PTX for later ones.
                 Some(ptx) => self.ptx(ptx),
-                None => default_ptx.clone(),
+                None => default_ptx,
             };
             let named = kernel.targets.as_ref().or(defaults.targets.as_ref());
             let ptx_named = kernel.ptx.as_ref().or(defaults.ptx.as_ref());

@@ -57,7 +57,7 @@ impl Manifest {
         {
             for arch in &gpus {
                 if !kernel.targets.native.contains(arch) {
-                    kernel.targets.native.push(arch.clone());
+                    kernel.targets.native.push(*arch);
                 }
             }
         }

@@ -15,7 +15,7 @@ const FIRST_WITH_BFLOAT16: u32 = 80;
 pub fn run(module: IRModule, context: &PassContext) -> Result<IRModule, Diagnostics> {
     Ok(module.map(|func| {
         let target = func.attr("target").and_then(Target::from_attr);
-        let target = target.unwrap_or_else(|| context.target.clone());
+        let target = target.unwrap_or(context.target);
         if target.gpu.number() >= FIRST_WITH_BFLOAT16 {
             func
         } else {

@@ -173,7 +173,7 @@ fn lower_here(module: IRModule, lowering: &mut Lowering<'_>) -> Result<IRModule,
     }
     let context = PassContext {
         also: lowering.also.clone(),
-        ..PassContext::new(lowering.target.clone(), &lowering.options)
+        ..PassContext::new(lowering.target, &lowering.options)
     };
     let mut module = module;
     if lowering.verify {
