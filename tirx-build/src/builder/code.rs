@@ -129,11 +129,7 @@ impl Builder {
             let image = made.as_ref().and_then(|made| made.images.get(at)?.first());
             let code = match image {
                 Some(image) => body(image, form).map_err(|reason| {
-                    Error::new(format_args!(
-                        "the image of {} for {}: {reason}",
-                        job.what,
-                        arch
-                    ))
+                    Error::new(format_args!("the image of {} for {}: {reason}", job.what, arch))
                 })?,
                 None => Vec::new(),
             };
