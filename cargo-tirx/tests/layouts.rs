@@ -196,7 +196,7 @@ fn a_copy_by_one_thread_is_warned_about() {
     }
 }
 
-/// The layouts of the book, and what the command is called with for each.
+/// The layouts of the book, with the arguments of the command for each.
 const PICTURES: &[(&str, &[&str])] = &[
     ("rows", &["S[(8, 32)]"]),
     ("swizzle", &["ComposeLayout(2, 3, 3, TileLayout(S[(8, 32)]))"]),

@@ -27,7 +27,7 @@ pub struct Engine {
     graph: Option<Graph>,
 }
 
-/// What a step reads and writes, with a row for each sequence. A row without a sequence has a negative position and length.
+/// The inputs and outputs of a step, with a row for each sequence. A row without a sequence has a negative position and length.
 struct Step {
     tokens: Tensor<i32>,
     positions: Tensor<i32>,

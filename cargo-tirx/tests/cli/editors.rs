@@ -220,7 +220,7 @@ fn pyright_knows_the_language_by_the_stubs() {
     let both = "from tvm.script import tirx as T\n\n\n@T.prim_func\ndef k():\n    T.ptx.bar.sync(1)\n    T.ptx.bar.sync(1, 64)\n    \
                 T.ptx.bar.sync(1, 64, pred=True)\n    T.ptx.bar.sync(1, treads=64)\n";
     fs::write(folder.path("kernels/both.py"), both).unwrap();
-    // What is no type, or no definition, in Python's sense: docs/book/src/command-line.md.
+    // The settings that docs/book/src/command-line.md gives for pyright.
     let settings = serde_json::json!({
         "include": ["kernels"],
         "stubPath": "typings",

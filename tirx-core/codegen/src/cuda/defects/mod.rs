@@ -134,7 +134,7 @@ pub(super) fn spins(pointer: &Expr, dtype: DType, facts: &Facts) -> bool {
     facts.loops && !native && may_be_shared(pointer)
 }
 
-/// Whether an address may be one of shared memory, of which only the address of an element tells the opposite.
+/// Whether an address may be one of shared memory. Only the address of an element of another memory, and a global pointer, cannot be.
 fn may_be_shared(pointer: &Expr) -> bool {
     match &pointer.kind {
         ExprKind::Call {
@@ -149,7 +149,7 @@ fn may_be_shared(pointer: &Expr) -> bool {
     }
 }
 
-/// The same for an instruction of PTX.
+/// Whether a PTX instruction may be a loop of retries that ptxas merges with a loop of the kernel.
 pub(super) fn instruction_spins(text: &str) -> bool {
     let instruction = text
         .split_whitespace()
