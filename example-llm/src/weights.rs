@@ -1,4 +1,4 @@
-//! Where do a model's weights come from?
+//! The sources of a model's weights: files and random numbers.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -63,11 +63,11 @@ impl Source for Random {
 /// The `.safetensors` files of a folder: eight bytes with the length of a header in JSON, the header, the elements.
 #[derive(Debug)]
 pub struct Files {
-    tensors: HashMap<String, Place>,
+    tensors: HashMap<String, TensorLocation>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct TensorLocation {
     file: PathBuf,
     dtype: String,
     begin: u64,
@@ -95,7 +95,7 @@ impl Files {
     }
 }
 
-fn read_header(path: &Path, tensors: &mut HashMap<String, Place>) -> Result<()> {
+fn read_header(path: &Path, tensors: &mut HashMap<String, TensorLocation>) -> Result<()> {
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
     let mut length = [0; 8];
@@ -119,7 +119,7 @@ fn read_header(path: &Path, tensors: &mut HashMap<String, Place>) -> Result<()> 
         if begin > end || end > elements {
             return Err(format!("tensor {name} ends at byte {end} of {elements}").into());
         }
-        let place = Place {
+        let place = TensorLocation {
             file: path.to_path_buf(),
             dtype: dtype.to_string(),
             begin: 8 + length + begin,

@@ -12,7 +12,7 @@ use tirx_rt::{Tensor, bf16, f8e4m3, f8e5m2, f16};
 
 /// The form of a product.
 #[derive(Clone, Copy, Debug)]
-struct Form {
+struct FusedForm {
     batch: usize,
     m: usize,
     n: usize,
@@ -29,7 +29,7 @@ struct Form {
     scales: [u8; 2],
 }
 
-const PLAIN: Form = Form {
+const PLAIN: FusedForm = FusedForm {
     batch: 1,
     m: 40,
     n: 72,
@@ -95,8 +95,8 @@ fn turned(values: &[f64], batch: usize, rows: usize, columns: usize) -> Vec<f64>
     to
 }
 
-fn check<T: Number + Input<O>, O: Number>(form: Form) {
-    let Form {
+fn check<T: Number + Input<O>, O: Number>(form: FusedForm) {
+    let FusedForm {
         batch, m, n, k, gap, ..
     } = form;
     let stream = stream();
@@ -220,7 +220,7 @@ fn activation() -> impl Strategy<Value = Option<Activation>> {
     ])
 }
 
-fn forms(unit: usize, gaps: Vec<usize>) -> impl Strategy<Value = Form> {
+fn forms(unit: usize, gaps: Vec<usize>) -> impl Strategy<Value = FusedForm> {
     let extents = (1..3usize, 1..140usize, 1..200usize, 1..200usize);
     let parts = (any::<[bool; 3]>(), activation(), prop::sample::select(gaps));
     let scales = (prop::sample::select(vec![1.0f32, -0.5]), [0..3u8, 0..3u8]);
@@ -238,7 +238,7 @@ fn forms(unit: usize, gaps: Vec<usize>) -> impl Strategy<Value = Form> {
         } else {
             n
         };
-        Form {
+        FusedForm {
             batch,
             m,
             n,
@@ -274,18 +274,18 @@ proptest! {
 
     #[test]
     fn float8_e4m3(form in forms(16, vec![0, 16])) {
-        check::<f8e4m3, bf16>(Form { by_k: true, ..form });
+        check::<f8e4m3, bf16>(FusedForm { by_k: true, ..form });
     }
 
     #[test]
     fn float8_e5m2_to_float32(form in forms(16, vec![0, 16])) {
-        check::<f8e5m2, f32>(Form { by_k: true, ..form });
+        check::<f8e5m2, f32>(FusedForm { by_k: true, ..form });
     }
 }
 
 #[test]
 fn wide_tiles_and_all_parts() {
-    let all = Form {
+    let all = FusedForm {
         bias: true,
         residual: true,
         activation: Some(Activation::Silu),
@@ -293,40 +293,40 @@ fn wide_tiles_and_all_parts() {
         scales: [2, 2],
         ..PLAIN
     };
-    check::<bf16, bf16>(Form {
+    check::<bf16, bf16>(FusedForm {
         m: 300,
         n: 700,
         k: 64,
         ..all
     });
-    check::<bf16, f32>(Form {
+    check::<bf16, f32>(FusedForm {
         m: 130,
         n: 264,
         k: 72,
         by_k: false,
         ..all
     });
-    check::<f16, f16>(Form {
+    check::<f16, f16>(FusedForm {
         m: 1,
         n: 1,
         k: 1,
         gap: 1,
         ..all
     });
-    check::<i8, bf16>(Form {
+    check::<i8, bf16>(FusedForm {
         m: 130,
         n: 264,
         k: 144,
         scale: 0.01,
         ..all
     });
-    check::<f32, f32>(Form {
+    check::<f32, f32>(FusedForm {
         m: 130,
         n: 264,
         k: 72,
         ..all
     });
-    check::<i8, i32>(Form {
+    check::<i8, i32>(FusedForm {
         m: 70,
         n: 300,
         k: 400,
@@ -334,7 +334,7 @@ fn wide_tiles_and_all_parts() {
         residual: true,
         ..PLAIN
     });
-    check::<f8e4m3, f16>(Form {
+    check::<f8e4m3, f16>(FusedForm {
         m: 300,
         n: 520,
         k: 144,
@@ -344,15 +344,15 @@ fn wide_tiles_and_all_parts() {
 
 #[test]
 fn empty_extents() {
-    let all = Form {
+    let all = FusedForm {
         bias: true,
         residual: true,
         activation: Some(Activation::Relu),
         ..PLAIN
     };
-    check::<bf16, bf16>(Form { k: 0, ..all });
-    check::<bf16, bf16>(Form { m: 0, ..all });
-    check::<f8e4m3, bf16>(Form { n: 0, ..all });
+    check::<bf16, bf16>(FusedForm { k: 0, ..all });
+    check::<bf16, bf16>(FusedForm { m: 0, ..all });
+    check::<f8e4m3, bf16>(FusedForm { n: 0, ..all });
 }
 
 #[test]

@@ -156,7 +156,8 @@ def general(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
             next_scale = T.alloc_local((2,), "float32")
         # Eight neighbors in each of two rows of a part of C.
         value = T.alloc_local((2, 8), VALUE)
-        gate = T.alloc_local((2, 8), VALUE)
+        if GATED:
+            gate = T.alloc_local((2, 8), VALUE)
         row_of = T.alloc_local((4,), ACCUMULATOR)
         near = T.alloc_local((2, 8), out)
         ahead = T.alloc_local((2, 8), out)

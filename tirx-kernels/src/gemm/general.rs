@@ -3,7 +3,7 @@
 use tirx_rt::{Element, Stream, Tensor, View};
 
 use super::fused::{Activation, Matmul};
-use super::launch::Call;
+use super::launch::ProductLaunch;
 use super::operand::{Contiguous, Operand};
 use super::{Extents, choice};
 use crate::machine::Machine;
@@ -81,7 +81,7 @@ pub(super) fn with_call<T: Element, O: Element>(
     operands: &Operands<'_, T>,
     matmul: &Matmul<'_, O>,
     c: &mut Tensor<O>,
-    launch: impl FnOnce(&Call<'_, T, O>, Kernel, &mut Tensor<O>) -> Result<()>,
+    launch: impl FnOnce(&ProductLaunch<'_, T, O>, Kernel, &mut Tensor<O>) -> Result<()>,
 ) -> Result<()> {
     let &Operands {
         a, b, up, grouped, ..
@@ -191,7 +191,7 @@ pub(super) fn with_call<T: Element, O: Element>(
     };
     let turn = [0, 2, 1];
     let order = if turned_b { [0, 1, 2] } else { turn };
-    let call = Call {
+    let call = ProductLaunch {
         stream,
         a,
         b: b.permute(&order)?,

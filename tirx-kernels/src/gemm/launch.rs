@@ -17,7 +17,7 @@ pub trait GatedInput: sealed::LaunchGated {}
 pub trait GroupedInput<O: tirx_rt::Element>: sealed::LaunchGrouped<O> {}
 
 /// The operands of a launch, checked and with all their dimensions. B is `[batch, N, K]`, or `[batch, K, N]` if it is `turned_b`.
-pub struct Call<'a, T: tirx_rt::Element, O: tirx_rt::Element> {
+pub struct ProductLaunch<'a, T: tirx_rt::Element, O: tirx_rt::Element> {
     pub(super) stream: &'a Stream,
     pub(super) a: &'a Tensor<T>,
     pub(super) b: View<'a, T>,
@@ -37,18 +37,18 @@ pub struct Call<'a, T: tirx_rt::Element, O: tirx_rt::Element> {
 pub(super) mod sealed {
     use tirx_rt::{Element, Tensor};
 
-    use super::{Built, Call, Kernel};
+    use super::{Built, Kernel, ProductLaunch};
     use crate::Result;
 
     pub trait Launch<O: Element>: Element {
         const BUILT: Built;
-        fn launch(call: &Call<'_, Self, O>, kernel: Kernel, c: &mut Tensor<O>) -> Result<()>;
+        fn launch(call: &ProductLaunch<'_, Self, O>, kernel: Kernel, c: &mut Tensor<O>) -> Result<()>;
     }
 
     pub trait LaunchGated: Element {
-        fn launch(call: &Call<'_, Self, Self>, c: &mut Tensor<Self>) -> Result<()>;
+        fn launch(call: &ProductLaunch<'_, Self, Self>, c: &mut Tensor<Self>) -> Result<()>;
         fn launch_grouped(
-            call: &Call<'_, Self, Self>,
+            call: &ProductLaunch<'_, Self, Self>,
             offsets: &Tensor<i32>,
             c: &mut Tensor<Self>,
         ) -> Result<()>;
@@ -57,7 +57,7 @@ pub(super) mod sealed {
     pub trait LaunchGrouped<O: Element>: Element {
         const BUILT: Built;
         fn launch(
-            call: &Call<'_, Self, O>,
+            call: &ProductLaunch<'_, Self, O>,
             kernel: Kernel,
             offsets: &Tensor<i32>,
             c: &mut Tensor<O>,
@@ -121,7 +121,7 @@ macro_rules! products {
         impl sealed::Launch<$out> for $ty {
             const BUILT: Built = $built;
 
-            fn launch($call: &Call<'_, $ty, $out>, kernel: Kernel, $c: &mut Tensor<$out>) -> Result<()> {
+            fn launch($call: &ProductLaunch<'_, $ty, $out>, kernel: Kernel, $c: &mut Tensor<$out>) -> Result<()> {
                 match kernel {
                     $($pattern => $launch,)*
                     other => not_built(other),
@@ -139,7 +139,7 @@ macro_rules! groups {
         impl sealed::LaunchGrouped<$out> for $ty {
             const BUILT: Built = $built;
 
-            fn launch($call: &Call<'_, $ty, $out>, kernel: Kernel, $offsets: &Tensor<i32>, $c: &mut Tensor<$out>) -> Result<()> {
+            fn launch($call: &ProductLaunch<'_, $ty, $out>, kernel: Kernel, $offsets: &Tensor<i32>, $c: &mut Tensor<$out>) -> Result<()> {
                 match kernel {
                     $($pattern => $launch,)*
                     other => not_built(other),
@@ -168,12 +168,12 @@ macro_rules! sixteen_bits {
         });
 
         impl sealed::LaunchGated for $ty {
-            fn launch(call: &Call<'_, $ty, $ty>, c: &mut Tensor<$ty>) -> Result<()> {
+            fn launch(call: &ProductLaunch<'_, $ty, $ty>, c: &mut Tensor<$ty>) -> Result<()> {
                 let up = call.up.as_deref().unwrap_or(&call.b);
                 general!(gemm_gated(call, [up], c, []) { TRANS_B: call.turned_b })
             }
 
-            fn launch_grouped(call: &Call<'_, $ty, $ty>, offsets: &Tensor<i32>, c: &mut Tensor<$ty>) -> Result<()> {
+            fn launch_grouped(call: &ProductLaunch<'_, $ty, $ty>, offsets: &Tensor<i32>, c: &mut Tensor<$ty>) -> Result<()> {
                 let up = call.up.as_deref().unwrap_or(&call.b);
                 general!(gemm_grouped_gated(call, [up], c, [offsets]) { TRANS_B: call.turned_b })
             }

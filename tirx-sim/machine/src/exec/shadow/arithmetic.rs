@@ -2,7 +2,7 @@
 //!
 //! Operands are looked at before an instruction runs, since it may overwrite them; its result is looked at before the next one runs.
 
-use super::{Shade, Slot, VALUE, least, number};
+use super::{MAX_PARTS, Shade, Slot, VALUE, least, number};
 use crate::accuracy::Sample;
 use crate::alu::{Bin, LANES, Un, scalar_unary64, scalar64};
 use crate::bytecode::{Exact, ExactInst, Inst, R};
@@ -519,7 +519,7 @@ impl Machine<'_, '_> {
             );
         }
         let width = inst.kind.bits() as usize / parts.max(1);
-        if inst.kind.is_float() || parts > MOST || !matches!(width, 8 | 16) {
+        if inst.kind.is_float() || parts > MAX_PARTS || !matches!(width, 8 | 16) {
             return None;
         }
         if !inst.operands.iter().all(|(kind, _)| narrow(*kind)) {
@@ -527,7 +527,7 @@ impl Machine<'_, '_> {
         }
         let to = Slot::V32(inst.d);
         let lanes = Self::lanes_of(to, mask).map(|lane| {
-            let mut values = [0.0; MOST];
+            let mut values = [0.0; MAX_PARTS];
             for (part, (kind, r)) in inst.operands.iter().rev().enumerate() {
                 values[part] = self.operand(*kind, Slot::V32(*r), lane, strand).1;
             }
@@ -589,8 +589,6 @@ impl Machine<'_, '_> {
     }
 }
 
-const MOST: usize = super::MOST_PARTS;
-
 fn sum_of_product(a: (f64, f64), b: (f64, f64), c: (f64, f64)) -> Computed {
     Computed {
         shadow: a.1.mul_add(b.1, c.1),
@@ -611,20 +609,20 @@ fn packed(op: Bin, (a, a_bits): (Shade, u32), (b, b_bits): (Shade, u32)) -> Shad
     }
     let width = u32::from(a.width);
     let mut out = Shade {
-        values: [0.0; MOST],
+        values: [0.0; MAX_PARTS],
         ..a
     };
     match op {
         Bin::Shl if b_bits % width == 0 && b_bits < 32 => {
             let by = (b_bits / width) as usize;
-            for part in by..MOST {
+            for part in by..MAX_PARTS {
                 out.values[part] = a.values[part - by];
             }
             out.bits = u64::from(a_bits << b_bits);
         }
         Bin::ShrU if b_bits % width == 0 && b_bits < 32 => {
             let by = (b_bits / width) as usize;
-            for part in by..MOST {
+            for part in by..MAX_PARTS {
                 out.values[part - by] = a.values[part];
             }
             out.bits = u64::from(a_bits >> b_bits);

@@ -1,6 +1,6 @@
 //! Shadows on their way to memory and back.
 
-use super::{Held, HeldMemory, MOST_PARTS, Shade, Slot, VALUE, least, number};
+use super::{Held, HeldMemory, MAX_PARTS, Shade, Slot, VALUE, least, number};
 use crate::accuracy::Sample;
 use crate::bytecode::AtomicOp;
 use crate::exec::place::Spot;
@@ -31,7 +31,7 @@ pub(super) fn load(memory: &HeldMemory, at: u64, kind: Kind, bits: u64) -> Shade
     }
     // A word of narrow elements.
     for part in [16u8, 8] {
-        let mut values = [0.0; MOST_PARTS];
+        let mut values = [0.0; MAX_PARTS];
         let mut any = false;
         for (i, value) in values.iter_mut().enumerate().take(32 / usize::from(part)) {
             let shift = i as u32 * u32::from(part);

@@ -36,7 +36,7 @@ use crate::numeric::Kind;
 pub(crate) use tensor::Carried;
 
 /// Elements that share a register at most.
-const MOST_PARTS: usize = 4;
+const MAX_PARTS: usize = 4;
 
 /// A register holds one value, in the form of its kind.
 const VALUE: u8 = 64;
@@ -48,18 +48,18 @@ pub(crate) struct Shade {
     bits: u64,
     /// [`VALUE`], or the bits of the elements that share the register; 0 without a shadow.
     width: u8,
-    values: [f64; MOST_PARTS],
+    values: [f64; MAX_PARTS],
 }
 
 impl Shade {
     const NONE: Shade = Shade {
         bits: 0,
         width: 0,
-        values: [0.0; MOST_PARTS],
+        values: [0.0; MAX_PARTS],
     };
 
     fn of_value(bits: u64, value: f64) -> Shade {
-        let mut values = [0.0; MOST_PARTS];
+        let mut values = [0.0; MAX_PARTS];
         values[0] = value;
         Shade {
             bits,

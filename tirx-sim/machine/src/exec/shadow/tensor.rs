@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Held, HeldMemory, MOST_PARTS, Shade, Slot};
+use super::{Held, HeldMemory, MAX_PARTS, Shade, Slot};
 use crate::alu::{LANES, Lanes32};
 use crate::bytecode::R;
 use crate::exec::run::Machine;
@@ -116,7 +116,7 @@ impl Machine<'_, '_> {
             for lane in 0..LANES {
                 let bits = u64::from(self.warp.v32[register][lane]);
                 let shade = [16u8, 8].into_iter().find_map(|width| {
-                    let mut values = [0.0; MOST_PARTS];
+                    let mut values = [0.0; MAX_PARTS];
                     for (part, value) in values.iter_mut().enumerate().take(32 / usize::from(width)) {
                         let own = bits >> (part as u32 * u32::from(width)) & ((1 << width) - 1);
                         *value = *found.get(&(width, own))?;
@@ -328,7 +328,7 @@ impl Machine<'_, '_> {
         for lane in 0..LANES {
             for r in 0..count {
                 let bits = self.warp.v32[d as usize + r][lane];
-                let mut values = [0.0; MOST_PARTS];
+                let mut values = [0.0; MAX_PARTS];
                 for (part, value) in values.iter_mut().enumerate().take(per) {
                     let i = r * per + part;
                     let own = if width == 32 {
