@@ -7,6 +7,9 @@
 
 use tirx_rt::{Device, Error, Stream, Tensor, bf16};
 
+#[path = "../../tirx-kernels/benches/numbers/mod.rs"]
+mod numbers;
+
 tirx_rt::include_kernels!();
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -25,61 +28,31 @@ struct Step {
     launch: fn(&Stream, &Matrix, &Matrix, &mut Matrix) -> std::result::Result<(), Error>,
 }
 
-const STEPS: [Step; 10] = [
-    Step {
-        name: "01-naive",
-        launch: |s, a, b, c| kernels::naive::m4096_n4096_k4096(s, a, b, c),
-    },
-    Step {
-        name: "02-shared",
-        launch: |s, a, b, c| kernels::shared::m4096_n4096_k4096(s, a, b, c),
-    },
-    Step {
-        name: "03-registers",
-        launch: |s, a, b, c| kernels::registers::m4096_n4096_k4096(s, a, b, c),
-    },
-    Step {
-        name: "04-tensor-cores",
-        launch: |s, a, b, c| kernels::tensor_cores::m4096_n4096_k4096(s, a, b, c),
-    },
-    Step {
-        name: "05-ring",
-        launch: |s, a, b, c| kernels::ring::m4096_n4096_k4096(s, a, b, c),
-    },
-    Step {
-        name: "06-wgmma",
-        launch: |s, a, b, c| kernels::wgmma::m4096_n4096_k4096(s, a, b, c),
-    },
-    Step {
-        name: "07-pipeline",
-        launch: |s, a, b, c| kernels::pipeline::m4096_n4096_k4096(s, a, b, c),
-    },
-    Step {
-        name: "08-wide",
-        launch: |s, a, b, c| kernels::wide::m4096_n4096_k4096(s, a, b, c),
-    },
-    Step {
-        name: "09-persistent",
-        launch: |s, a, b, c| kernels::persistent::m4096_n4096_k4096(s, a, b, c),
-    },
-    Step {
-        name: "10-stores",
-        launch: |s, a, b, c| kernels::stores::m4096_n4096_k4096(s, a, b, c),
-    },
-];
-
-/// Random normal numbers: a block of them, repeated.
-fn normal(stream: &Stream, mut state: u64) -> Result<Matrix> {
-    let mut uniform = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        ((state >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+/// Files with the modules of their kernels.
+macro_rules! steps {
+    ($($name:literal: $kernel:ident),* $(,)?) => {
+        [$(Step {
+            name: $name,
+            launch: |stream, a, b, c| kernels::$kernel::m4096_n4096_k4096(stream, a, b, c),
+        }),*]
     };
-    // A prime, so that rows differ.
-    let block: Vec<bf16> = (0..1_000_003)
-        .map(|_| bf16::from_f64((-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()))
-        .collect();
+}
+
+const STEPS: [Step; 10] = steps! {
+    "01-naive": naive,
+    "02-shared": shared,
+    "03-registers": registers,
+    "04-tensor-cores": tensor_cores,
+    "05-ring": ring,
+    "06-wgmma": wgmma,
+    "07-pipeline": pipeline,
+    "08-wide": wide,
+    "09-persistent": persistent,
+    "10-stores": stores,
+};
+
+fn normal(stream: &Stream, seed: u64) -> Result<Matrix> {
+    let block: Vec<bf16> = numbers::normal(seed).into_iter().map(bf16::from_f64).collect();
     let values: Vec<bf16> = (0..SIZE * SIZE).map(|i| block[i % block.len()]).collect();
     Ok(Tensor::from_slice(stream, &values, [SIZE, SIZE])?)
 }

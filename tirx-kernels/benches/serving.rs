@@ -11,20 +11,13 @@ use tirx_kernels::sampling::{self, Parameters};
 use tirx_kernels::{activation, cast, embedding, loss, norm, quantize, rope, softmax};
 use tirx_rt::{Device, Element, Stream, Tensor, bf16, f8e4m3, f16};
 
+mod numbers;
+
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// A tensor of random normal numbers: a prime number of them, repeated by copies on the device.
+/// A tensor of random normal numbers, repeated by copies on the device.
 fn normal<T: Element>(stream: &Stream, shape: &[usize], round: fn(f64) -> T) -> Result<Tensor<T>> {
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let mut uniform = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        ((state >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    };
-    let block: Vec<T> = (0..1_000_003)
-        .map(|_| round((-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()))
-        .collect();
+    let block: Vec<T> = numbers::normal(1).into_iter().map(round).collect();
     let mut all = Tensor::zeros(stream, shape)?;
     let count = all.len();
     let block = Tensor::from_slice(stream, &block[..block.len().min(count)], [block.len().min(count)])?;

@@ -17,6 +17,8 @@ use tirx_kernels::attention::{self, Options, Sequences};
 use tirx_kernels::gemm::{self, Activation, Matmul, Plan};
 use tirx_rt::{Device, Element, Graph, Stream, Tensor, bf16, f8e4m3};
 
+mod numbers;
+
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// Random normal numbers.
@@ -32,17 +34,7 @@ fn normal_of<T: Element>(
     seed: u64,
     round: impl Fn(f64) -> T,
 ) -> Result<Tensor<T>> {
-    let mut state = seed | 1;
-    let mut uniform = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        ((state >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    };
-    // A prime, so that rows differ.
-    let block: Vec<T> = (0..1_000_003)
-        .map(|_| round((-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()))
-        .collect();
+    let block: Vec<T> = numbers::normal(seed).into_iter().map(round).collect();
     let values: Vec<T> = (0..rows * columns).map(|i| block[i % block.len()]).collect();
     Ok(Tensor::from_slice(stream, &values, [rows, columns])?)
 }

@@ -15,10 +15,10 @@ echo "== example-app: every kernel against plain Rust"
 echo "== gpu: tests on the device"
 TIRX_TEST_DEVICE=cuda ./gpu --test-threads=1
 TIRX_TEST_DEVICE=cuda ./world --nocapture --test-threads=1
-TIRX_TEST_DEVICE=cuda ./gemm
-TIRX_TEST_DEVICE=cuda ./attention
-TIRX_TEST_DEVICE=cuda ./serving-tests --test-threads=1
-TIRX_TEST_DEVICE=cuda ./quant --test-threads=1
+echo "== tirx-kernels: each function against float64"
+for test in tests-of-kernels/*; do
+    TIRX_TEST_DEVICE=cuda "$test" --test-threads=1
+done
 echo "== serving: functions around matrix products, beside a copy of the same bytes"
 ./serving
 if python3 -c "import torch" 2> /dev/null; then
@@ -69,6 +69,18 @@ for kernel in $(./on_gpu $test | sed -n 's/^\(.* \)\{0,1\}\([a-z_0-9]*\): right$
 done
 exit $failed
 "#;
+
+/// The tests of `tirx-kernels`.
+const TESTS_OF_KERNELS: [&str; 8] = [
+    "attention",
+    "attention_backward",
+    "gemm",
+    "gemm_fused",
+    "gemm_grouped",
+    "gemm_scaled",
+    "quant",
+    "serving",
+];
 
 /// Builds the kit into `gpu-kit/`.
 pub(crate) fn build(root: &Path) -> Result<()> {
@@ -124,26 +136,13 @@ pub(crate) fn build(root: &Path) -> Result<()> {
     for script in ["anchors.py", "vendor.py"] {
         copy(&root.join("xtask/python").join(script), &kit.join(script))?;
     }
-    copy(
-        &executable(
-            &["bench", "--no-run", "-p", "tirx-kernels", "--bench", "vendor"],
-            "vendor",
-        )?,
-        &kit.join("vendor"),
-    )?;
-    copy(
-        &executable(
-            &["bench", "--no-run", "-p", "tirx-kernels", "--bench", "serving"],
-            "serving",
-        )?,
-        &kit.join("serving"),
-    )?;
-    for (test, file) in [
-        ("gemm", "gemm"),
-        ("attention", "attention"),
-        ("serving", "serving-tests"),
-        ("quant", "quant"),
-    ] {
+    for bench in ["vendor", "serving"] {
+        let args = ["bench", "--no-run", "-p", "tirx-kernels", "--bench", bench];
+        copy(&executable(&args, bench)?, &kit.join(bench))?;
+    }
+    let tests = kit.join("tests-of-kernels");
+    fs::create_dir_all(&tests)?;
+    for test in TESTS_OF_KERNELS {
         let args = [
             "test",
             "--release",
@@ -153,7 +152,7 @@ pub(crate) fn build(root: &Path) -> Result<()> {
             "--test",
             test,
         ];
-        copy(&executable(&args, test)?, &kit.join(file))?;
+        copy(&executable(&args, test)?, &tests.join(test))?;
     }
     for (name, text) in [("run.sh", RUN), ("sanitize.sh", SANITIZE)] {
         let script = kit.join(name);
