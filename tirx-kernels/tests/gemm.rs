@@ -5,7 +5,7 @@
 
 mod numbers;
 
-use numbers::{Number, numbers, stream};
+use numbers::{error_of_term, Number, numbers, stream};
 use proptest::prelude::*;
 use tirx_kernels::gemm::{self, Element};
 use tirx_rt::{Stream, Tensor, bf16, f16};
@@ -83,7 +83,7 @@ fn check<T: Number + Element>(batch: usize, m: usize, n: usize, k: usize, [of_a,
                     .sum();
                 let (o, x) = if of_c.turned { (j, i) } else { (i, j) };
                 let found = all[(p * outer + o) * stride + x].value();
-                let bound = T::UNIT * exact.abs() + size * k as f64 * 1e-7 + 1e-7;
+                let bound = T::UNIT * exact.abs() + size * k as f64 * error_of_term::<T>() + 1e-7;
                 assert!(
                     (found - exact).abs() <= bound,
                     "batch {p}, row {i}, column {j}: {found}, not {exact}"

@@ -5,7 +5,7 @@
 
 mod numbers;
 
-use numbers::{Number, numbers, stream};
+use numbers::{Number, error_of_term, numbers, stream};
 use proptest::prelude::*;
 use tirx_kernels::gemm::{Activation, Input, Matmul};
 use tirx_rt::{Tensor, bf16, f8e4m3, f8e5m2, f16};
@@ -193,7 +193,7 @@ fn check<T: Number + Input<O>, O: Number>(form: FusedForm) {
                 if form.residual {
                     exact += residual[(p * m + i) * n + j];
                 }
-                let bound = O::UNIT * exact.abs() + (size * factor.abs() + 4.0) * (k + 8) as f64 * 1e-7;
+                let bound = O::UNIT * exact.abs() + (size * factor.abs() + 4.0) * (k + 8) as f64 * error_of_term::<T>();
                 let at = (p * m + i) * (n + gap) + j;
                 let value = found[at].value();
                 assert!(

@@ -5,7 +5,7 @@
 
 mod numbers;
 
-use numbers::{Number, numbers, stream};
+use numbers::{error_of_term, Number, numbers, stream};
 use proptest::prelude::*;
 use tirx_kernels::gemm::{self, Activation, GatedInput, GroupedInput, Matmul};
 use tirx_rt::{Stream, Tensor, bf16, f8e4m3, f16};
@@ -49,8 +49,8 @@ fn silu(x: f64) -> f64 {
     x / (1.0 + (-x).exp())
 }
 
-fn close<O: Number>(found: O, exact: f64, size: f64, place: &str) {
-    let bound = O::UNIT * exact.abs() + (size + 4.0) * 2e-5;
+fn close<T: Number, O: Number>(found: O, exact: f64, size: f64, place: &str) {
+    let bound = O::UNIT * exact.abs() + (size + 4.0) * 200.0 * error_of_term::<T>();
     let found = found.value();
     assert!((found - exact).abs() <= bound, "{place}: {found}, not {exact}");
 }
@@ -96,7 +96,7 @@ fn check_groups<T: Number + GroupedInput<O>, O: Number>(
                 let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
                 let factor = f64::from(scales[e]);
                 let exact = (sum * factor + bias.at(0, e, j)).max(0.0);
-                close(
+                close::<T, O>(
                     found[row * n + j],
                     exact,
                     size * factor,
@@ -128,7 +128,7 @@ fn check_gate<T: Number + GatedInput>(batch: usize, m: usize, n: usize, k: usize
             for j in 0..n {
                 let by = |b: &Matrices<T>| (0..k).map(|q| a.at(p, i, q) * b.at(p, q, j)).sum::<f64>();
                 let (x, y) = (by(&gate), by(&up));
-                close(
+                close::<T, T>(
                     found[(p * m + i) * n + j],
                     silu(x) * y,
                     x.abs() + y.abs(),
@@ -193,7 +193,7 @@ fn groups_with_gates() {
         for j in 0..n {
             let by = |b: &Matrices<bf16>| (0..k).map(|q| a.at(0, row, q) * b.at(e, q, j)).sum::<f64>();
             let (x, y) = (by(&gate), by(&up));
-            close(
+            close::<bf16, bf16>(
                 found[row * n + j],
                 silu(x) * y + residual.at(0, row, j),
                 x.abs() + y.abs(),

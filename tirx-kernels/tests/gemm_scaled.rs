@@ -5,7 +5,7 @@
 
 mod numbers;
 
-use numbers::{Number, numbers, stream};
+use numbers::{Number, error_of_term, numbers, stream};
 use proptest::prelude::*;
 use tirx_kernels::gemm::{Activation, GroupedInput, Input, Matmul};
 use tirx_rt::{Stream, Tensor, bf16, f8e4m3};
@@ -25,8 +25,9 @@ fn scales(stream: &Stream, shape: [usize; 3], seed: u64) -> (Vec<f32>, Tensor<f3
     (values, tensor)
 }
 
-fn exact<O: Number>(found: O, exact: f64, size: f64, place: &str) {
-    let bound = O::UNIT * exact.abs() + (size + 4.0) * 1e-5;
+fn exact<T: Number, O: Number>(found: O, exact: f64, size: f64, place: &str) {
+    // Sums of 128 products are added in float32.
+    let bound = O::UNIT * exact.abs() + (size + 4.0) * 128.0 * error_of_term::<T>();
     assert!(
         (found.value() - exact).abs() <= bound,
         "{place}: {found:?}, not {exact}"
@@ -67,7 +68,7 @@ fn check<T: Number + Input<O>, O: Number>(batch: usize, m: usize, n: usize, k: u
                     true => (0.5 * sum + bias[p * n + j].value()).max(0.0),
                     false => sum,
                 };
-                exact(
+                exact::<T, O>(
                     found[(p * m + i) * n + j],
                     value,
                     size,
@@ -115,7 +116,7 @@ fn check_groups<T: Number + GroupedInput<bf16>>(sizes: &[usize], n: usize, k: us
                 let (sum, size) = (0..k)
                     .map(term)
                     .fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
-                exact(
+                exact::<T, O>(
                     found[i * n + j],
                     sum,
                     size,

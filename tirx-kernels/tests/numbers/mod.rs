@@ -13,6 +13,8 @@ pub(crate) fn stream() -> Stream {
 pub(crate) trait Number: tirx_rt::Element {
     /// The most by which rounding changes a number of 1.
     const UNIT: f64;
+    /// Whether tensor cores of Hopper keep 13 bits of a sum of products behind the leading bit, not those of float32.
+    const SHORT_SUMS: bool = size_of::<Self>() == 1;
     fn round(x: f64) -> Self;
     fn value(self) -> f64;
 }
@@ -40,6 +42,15 @@ number! {
     i32: 0.0, |x: f64| (x * 64.0) as i32, f64::from;
     f8e4m3: 1.0 / 8.0, |x| f8e4m3::from_f32(x as f32), |x: f8e4m3| f64::from(x.to_f32());
     f8e5m2: 1.0 / 4.0, |x| f8e5m2::from_f32(x as f32), |x: f8e5m2| f64::from(x.to_f32());
+}
+
+/// The error of a sum of products per term, for a sum of magnitudes of 1. The simulator sums in float32; a tensor core rounds a sum of 32 products
+/// of 8-bit floats at once.
+pub(crate) fn error_of_term<T: Number>() -> f64 {
+    match std::env::var("TIRX_TEST_DEVICE").as_deref() {
+        Ok("cuda") if T::SHORT_SUMS => 2f64.powi(-13) / 32.0,
+        _ => 1e-7,
+    }
 }
 
 /// Numbers between -1 and 1 that look random, multiples of 1/64.

@@ -140,7 +140,7 @@ fn may_be_shared(pointer: &Expr) -> bool {
         ExprKind::Call {
             op: Op::AddressOf,
             args,
-        } => match args.first().map(|element| &element.kind) {
+        } => match args.get(tirx_ir::at!(AddressOf.obj)).map(|element| &element.kind) {
             Some(ExprKind::BufferLoad { buffer, .. }) => buffer.scope().starts_with("shared"),
             _ => true,
         },
