@@ -1,7 +1,7 @@
 //! Which numbers describe a model?
 
 use serde_json::Value;
-use tirx_kernels::rope;
+use tirx_kernels::rope::{self, Pairs};
 
 use crate::Result;
 
@@ -26,6 +26,8 @@ pub struct Config {
     pub eps: f32,
     /// The angle per position of each pair of a head's elements.
     pub frequencies: Vec<f32>,
+    /// The elements of a head that turn together.
+    pub pairs: Pairs,
     /// Whether the heads of queries and keys are normalized (Qwen 3).
     pub normalized_heads: bool,
     /// Whether the embedding is the matrix of logits, too.
@@ -47,6 +49,7 @@ impl Config {
             vocabulary: 203,
             eps: 1e-5,
             frequencies: rope::frequencies(10_000.0, 64),
+            pairs: Pairs::Halves,
             normalized_heads: false,
             tied: false,
             ends: Vec::new(),
@@ -101,16 +104,17 @@ impl Config {
             vocabulary: number("vocab_size")?,
             eps: json["rms_norm_eps"].as_f64().unwrap_or(1e-5) as f32,
             frequencies: stretched(rope::frequencies(base, head), &json["rope_scaling"])?,
+            pairs: Pairs::Halves,
             normalized_heads: kind == "qwen3",
             tied: json["tie_word_embeddings"].as_bool().unwrap_or(false),
             ends: ends.into_iter().map(|end| end as i32).collect(),
         })
     }
 
-    /// The bytes of the weights that a step reads, with two bytes for each.
-    pub fn bytes(&self) -> usize {
+    /// The weights that a step reads.
+    pub fn weights(&self) -> usize {
         let attention = 2 * self.hidden * self.head * (self.heads + self.heads_of_k);
-        2 * (self.layers * (attention + 3 * self.hidden * self.inner) + self.vocabulary * self.hidden)
+        self.layers * (attention + 3 * self.hidden * self.inner) + self.vocabulary * self.hidden
     }
 }
 

@@ -12,8 +12,8 @@ use crate::{Model, Result};
 
 /// Rows of a page.
 const PAGE: usize = 64;
-/// Tokens of a part of a prompt.
-const PART: usize = 512;
+/// Tokens of a part of a prompt: their activations are in memory at once.
+const PART: usize = 4096;
 
 /// A model with a cache for a batch of sequences.
 pub struct Engine {
@@ -67,7 +67,7 @@ impl Engine {
             lengths: none()?,
             sequences: Tensor::arange(stream, 0, rows as i32)?,
             parameters: Parameters::from_rows(stream, &vec![Options::greedy(); rows])?,
-            activations: Activations::new(stream, config, rows)?,
+            activations: Activations::new(stream, &model, rows)?,
             logits: Tensor::zeros(stream, [rows, config.vocabulary])?,
         };
         Ok(Engine {
@@ -122,8 +122,9 @@ impl Engine {
                 table: &self.table,
                 rows: &own,
                 lengths: &ints(&[end as i32])?,
+                whole: first == 0,
             };
-            let mut activations = Activations::new(&stream, &self.model.config, part.len())?;
+            let mut activations = Activations::new(&stream, &self.model, part.len())?;
             self.model.logits(
                 &stream,
                 &ints(part)?,
@@ -209,6 +210,7 @@ impl Step {
             table,
             rows: table,
             lengths: &self.lengths,
+            whole: false,
         };
         let (activations, logits) = (&mut self.activations, &mut self.logits);
         model.logits(

@@ -4,16 +4,16 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use example_llm::{Config, Engine, Files, Model, Random, Result, Source, Text};
+use example_llm::{Config, Engine, Files, Gguf, Model, Random, Result, Source, Text};
 use tirx_kernels::sampling::Options;
 use tirx_rt::Device;
 
 const HELP: &str = "\
-example-llm (--model FOLDER | --random tiny|8b) [--prompt TEXT | --ids 1,2,3] [options]
+example-llm (--model PATH | --random tiny|8b) [--prompt TEXT | --ids 1,2,3] [options]
 
-  --model FOLDER      config.json and .safetensors files (Llama, Mistral, Qwen 3)
+  --model PATH        a folder with config.json, .safetensors files and tokenizer.json, or a .gguf file (Llama, Mistral, Qwen 3)
   --random tiny|8b    random weights: nothing to download
-  --prompt TEXT       with tokenizer.json of the folder
+  --prompt TEXT       with the tokenizer of the model
   --ids 1,2,3         the prompt as numbers of tokens; 1 without a prompt
   --tokens N          tokens to generate; 32
   --batch N           sequences with the same prompt and different seeds; 1
@@ -79,6 +79,15 @@ fn main() -> Result<()> {
     };
     let (config, source, text): (Config, Box<dyn Source>, Option<Text>) =
         match (&arguments.model, &arguments.random) {
+            (Some(file), None) if file.ends_with(".gguf") => {
+                let file = Gguf::open(Path::new(file))?;
+                // A model whose tokenizer is not supported still takes numbers of tokens.
+                let text = match (file.text(), &arguments.prompt) {
+                    (Err(error), Some(_)) => return Err(error),
+                    (text, _) => text.ok(),
+                };
+                (file.config()?, Box::new(file), text)
+            }
             (Some(folder), None) => {
                 let folder = Path::new(folder);
                 let config = Config::from_json(&std::fs::read_to_string(folder.join("config.json"))?)?;
@@ -128,13 +137,13 @@ fn main() -> Result<()> {
     let of_prompts = start.elapsed().as_secs_f64();
     let shown = |tokens: &[i32]| match &text {
         Some(text) => text.text(tokens),
-        None => tokens.iter().map(|t| format!("{t} ")).collect(),
+        None => Ok(tokens.iter().map(|t| format!("{t} ")).collect()),
     };
     let mut printed = String::new();
     let mut times = Vec::new();
     loop {
         // The text of all tokens so far: a character may have several.
-        let now = shown(&sequences[0]);
+        let now = shown(&sequences[0])?;
         if let Some(more) = now.strip_prefix(&printed) {
             print!("{more}");
             std::io::stdout().flush()?;
@@ -155,7 +164,7 @@ fn main() -> Result<()> {
     }
     println!();
     for sequence in &sequences[1..] {
-        println!("{}", shown(sequence));
+        println!("{}", shown(sequence)?);
     }
     eprintln!(
         "prompts: {} tokens in {of_prompts:.3} s",
@@ -167,7 +176,7 @@ fn main() -> Result<()> {
             "steps: {:.2} ms each, {:.0} tokens per second, {:.0} GB/s of weights",
             median * 1e3,
             arguments.batch as f64 / median,
-            engine.model().config.bytes() as f64 / median / 1e9
+            engine.model().bytes() as f64 / median / 1e9
         );
     }
     Ok(())

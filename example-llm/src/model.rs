@@ -2,10 +2,10 @@
 
 use tirx_kernels::norm::{self, Options};
 use tirx_kernels::paged::{self, Rope, Workspace};
-use tirx_kernels::rope::{self, Pairs};
-use tirx_kernels::{activation, embedding, gemm};
+use tirx_kernels::{activation, attention, embedding, gemm, rope};
 use tirx_rt::{Stream, Tensor, bf16};
 
+use crate::matrix::Matrix;
 use crate::{Config, Result, Source};
 
 /// A model's weights on a device.
@@ -17,21 +17,21 @@ pub struct Model {
     layers: Vec<Layer>,
     norm: Tensor<bf16>,
     /// The matrix of logits, unless it is the embedding.
-    head: Option<Tensor<bf16>>,
+    head: Option<Matrix>,
     frequencies: Tensor<f32>,
 }
 
-/// Matrices are `[outputs, inputs]`. Those with the same input are one matrix.
+/// Matrices with the same input are one matrix.
 #[derive(Debug)]
 struct Layer {
     before_attention: Tensor<bf16>,
-    queries_keys_values: Tensor<bf16>,
+    queries_keys_values: Matrix,
     /// The norms of heads of queries and of keys.
     of_heads: Option<[Tensor<bf16>; 2]>,
-    after_attention: Tensor<bf16>,
+    after_attention: Matrix,
     before_mlp: Tensor<bf16>,
-    gate_and_up: Tensor<bf16>,
-    down: Tensor<bf16>,
+    gate_and_up: Matrix,
+    down: Matrix,
 }
 
 /// The sequences that tokens belong to.
@@ -46,6 +46,8 @@ pub(crate) struct Places<'a> {
     pub(crate) rows: &'a Tensor<i32>,
     /// The lengths of these sequences, with their tokens of this call.
     pub(crate) lengths: &'a Tensor<i32>,
+    /// Whether the tokens are one sequence from its begin, so that they see no other keys than their own.
+    pub(crate) whole: bool,
 }
 
 /// Keys and values of a layer: `[pages, rows of a page, heads of K, head]`.
@@ -67,10 +69,13 @@ pub(crate) struct Activations {
     gate_and_up: Tensor<bf16>,
     inner: Tensor<bf16>,
     output: Tensor<bf16>,
+    /// The numbers of a matrix in few bits: many tokens multiply by them.
+    dense: Tensor<bf16>,
 }
 
 impl Activations {
-    pub(crate) fn new(stream: &Stream, config: &Config, tokens: usize) -> Result<Activations> {
+    pub(crate) fn new(stream: &Stream, model: &Model, tokens: usize) -> Result<Activations> {
+        let config = &model.config;
         let zeros = |columns: usize| Tensor::zeros(stream, [tokens, columns]);
         let heads = |heads: usize| Tensor::zeros(stream, [tokens, heads, config.head]);
         Ok(Activations {
@@ -83,18 +88,9 @@ impl Activations {
             gate_and_up: zeros(2 * config.inner)?,
             inner: zeros(config.inner)?,
             output: zeros(config.hidden)?,
+            dense: Tensor::zeros(stream, [model.dense_elements(tokens)])?,
         })
     }
-}
-
-/// Y = X Wᵀ.
-fn product(
-    stream: &Stream,
-    x: &Tensor<bf16>,
-    weight: &Tensor<bf16>,
-    y: &mut Tensor<bf16>,
-) -> tirx_kernels::Result<()> {
-    gemm::matmul(stream, x, &weight.permute(&[1, 0])?, y)
 }
 
 impl Model {
@@ -103,14 +99,7 @@ impl Model {
     /// # Errors
     /// Those of the source and of the device.
     pub fn new(stream: &Stream, config: Config, source: &dyn Source) -> Result<Model> {
-        let matrix = |names: &[(String, usize)], columns: usize| -> Result<Tensor<bf16>> {
-            let mut all = Vec::new();
-            for (name, rows) in names {
-                all.extend(source.tensor(&format!("{name}.weight"), rows * columns)?);
-            }
-            let rows: usize = names.iter().map(|(_, rows)| rows).sum();
-            Ok(Tensor::from_slice(stream, &all, [rows, columns])?)
-        };
+        let matrix = |names: &[(String, usize)], columns: usize| Matrix::load(stream, source, names, columns);
         let vector = |name: String, elements: usize| -> Result<Tensor<bf16>> {
             let values = source.tensor(&format!("{name}.weight"), elements)?;
             Ok(Tensor::from_slice(stream, &values, [elements])?)
@@ -148,7 +137,8 @@ impl Model {
             })
         };
         Ok(Model {
-            embedding: matrix(&[("model.embed_tokens".into(), config.vocabulary)], hidden)?,
+            embedding: matrix(&[("model.embed_tokens".into(), config.vocabulary)], hidden)?
+                .into_numbers(stream)?,
             layers: (0..config.layers).map(layer).collect::<Result<_>>()?,
             norm: vector("model.norm".into(), hidden)?,
             head: match config.tied {
@@ -160,9 +150,41 @@ impl Model {
         })
     }
 
+    fn matrices(&self) -> impl Iterator<Item = &Matrix> {
+        let of_layers = self.layers.iter().flat_map(|layer| {
+            [
+                &layer.queries_keys_values,
+                &layer.after_attention,
+                &layer.gate_and_up,
+                &layer.down,
+            ]
+        });
+        of_layers.chain(&self.head)
+    }
+
+    /// The elements of the largest matrix in few bits, if this number of tokens multiplies by numbers.
+    fn dense_elements(&self, tokens: usize) -> usize {
+        self.matrices()
+            .map(|matrix| matrix.dense_elements(tokens))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// The bytes of the weights that a step of one token reads.
+    pub fn bytes(&self) -> usize {
+        let embedding = match self.head {
+            Some(_) => 0,
+            None => 2 * self.embedding.len(),
+        };
+        self.matrices().map(Matrix::bytes).sum::<usize>() + embedding
+    }
+
     /// The logits of the last token of each sequence, `[sequences, vocabulary]`. Keys and values of all tokens go to the caches. It
     /// allocates nothing and can be captured.
-    #[allow(clippy::too_many_arguments)]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the buffers of a step belong to different owners"
+    )]
     pub(crate) fn logits(
         &self,
         stream: &Stream,
@@ -173,9 +195,7 @@ impl Model {
         workspace: &mut Workspace,
         logits: &mut Tensor<bf16>,
     ) -> tirx_kernels::Result<()> {
-        let Config {
-            hidden, heads, head, ..
-        } = self.config;
+        let Config { heads, head, .. } = self.config;
         let heads_of_k = self.config.heads_of_k;
         let count = tokens.len();
         let sequences = places.lengths.len();
@@ -189,72 +209,86 @@ impl Model {
             }
             let all = (heads + 2 * heads_of_k) * head;
             let mut flat = a.queries_keys_values.reshape_mut([count, all])?;
-            product(stream, x, &layer.queries_keys_values, &mut flat)?;
+            layer
+                .queries_keys_values
+                .multiply(stream, x, &mut flat, &mut a.dense)?;
             let (mut q, mut rest) = a.queries_keys_values.split_at_mut(1, heads)?;
-            let (k, v) = rest.split_at_mut(1, heads_of_k)?;
-            let rope = Rope {
-                frequencies: &self.frequencies,
-                pairs: Pairs::Halves,
-            };
-            let store = |k: &Tensor<bf16>, cache: &mut Cache| {
-                let (to_k, to_v) = (&mut cache.k, &mut cache.v);
-                paged::append(
-                    stream,
-                    k,
-                    &v,
-                    to_k,
-                    to_v,
-                    places.table,
-                    places.sequences,
-                    places.positions,
-                    Some(rope),
-                )
-            };
-            let queries = match &layer.of_heads {
+            let (mut k, v) = rest.split_at_mut(1, heads_of_k)?;
+            let pairs = self.config.pairs;
+            let (queries, keys) = match &layer.of_heads {
                 Some([of_q, of_k]) => {
                     norm::rms_norm(stream, &q, of_q, &mut a.queries, options)?;
                     norm::rms_norm(stream, &k, of_k, &mut a.keys, options)?;
-                    store(&a.keys, cache)?;
-                    &mut a.queries
+                    (&mut a.queries, &mut a.keys)
                 }
-                None => {
-                    store(&k, cache)?;
-                    &mut *q
-                }
+                None => (&mut *q, &mut *k),
             };
-            rope::apply(
+            rope::apply(stream, queries, places.positions, &self.frequencies, pairs)?;
+            if places.whole {
+                rope::apply(stream, keys, places.positions, &self.frequencies, pairs)?;
+            }
+            let rope = Rope {
+                frequencies: &self.frequencies,
+                pairs,
+            };
+            paged::append(
                 stream,
-                queries,
+                keys,
+                &v,
+                &mut cache.k,
+                &mut cache.v,
+                places.table,
+                places.sequences,
                 places.positions,
-                &self.frequencies,
-                Pairs::Halves,
+                (!places.whole).then_some(rope),
             )?;
-            // `[sequences, queries, heads, head]`: either each sequence has one token, or there is one sequence.
-            let by_sequence = if sequences == count { 1 } else { 0 };
-            let queries = queries.unsqueeze(by_sequence)?;
-            let mut attended = a.attended.unsqueeze_mut(by_sequence)?;
-            paged::decode(
-                stream,
-                &queries,
-                &cache.k,
-                &cache.v,
-                places.rows,
-                places.lengths,
-                &mut attended,
-                workspace,
-                paged::Options::default(),
-            )?;
+            if places.whole {
+                // `[1, heads, tokens, head]`.
+                let (q, k, v) = (queries.unsqueeze(0)?, keys.unsqueeze(0)?, v.unsqueeze(0)?);
+                let mut attended = a.attended.unsqueeze_mut(0)?;
+                let mut attended = attended.permute_mut(&[0, 2, 1, 3])?;
+                attention::forward(
+                    stream,
+                    &q.permute(&[0, 2, 1, 3])?,
+                    &k.permute(&[0, 2, 1, 3])?,
+                    &v.permute(&[0, 2, 1, 3])?,
+                    &mut attended,
+                    attention::Options::causal(),
+                )?;
+            } else {
+                // `[sequences, queries, heads, head]`: either each sequence has one token, or there is one sequence.
+                let by_sequence = if sequences == count { 1 } else { 0 };
+                let queries = queries.unsqueeze(by_sequence)?;
+                let mut attended = a.attended.unsqueeze_mut(by_sequence)?;
+                paged::decode(
+                    stream,
+                    &queries,
+                    &cache.k,
+                    &cache.v,
+                    places.rows,
+                    places.lengths,
+                    &mut attended,
+                    workspace,
+                    paged::Options::default(),
+                )?;
+            }
             let flat = a.attended.reshape([count, heads * head])?;
-            product(stream, &flat, &layer.after_attention, &mut a.output)?;
+            layer
+                .after_attention
+                .multiply(stream, &flat, &mut a.output, &mut a.dense)?;
             norm::add_rms_norm(stream, &a.output, r, &layer.before_mlp, x, options)?;
-            product(stream, x, &layer.gate_and_up, &mut a.gate_and_up)?;
+            layer
+                .gate_and_up
+                .multiply(stream, x, &mut a.gate_and_up, &mut a.dense)?;
             let inner = self.config.inner;
             let (gate, up) = (
                 a.gate_and_up.slice(1, 0..inner)?,
                 a.gate_and_up.slice(1, inner..2 * inner)?,
             );
             activation::swiglu(stream, &gate, &up, &mut a.inner)?;
-            product(stream, &a.inner, &layer.down, &mut a.output)?;
+            layer
+                .down
+                .multiply(stream, &a.inner, &mut a.output, &mut a.dense)?;
         }
         norm::add_rms_norm(
             stream,
@@ -268,12 +302,9 @@ impl Model {
             true => a.normalized.slice(0, 0..count)?,
             false => a.normalized.slice(0, count - 1..count)?,
         };
-        debug_assert_eq!(last.shape()[1], hidden);
-        product(
-            stream,
-            &last,
-            self.head.as_ref().unwrap_or(&self.embedding),
-            logits,
-        )
+        match &self.head {
+            Some(head) => head.multiply(stream, &last, logits, &mut a.dense),
+            None => gemm::matmul(stream, &last, &self.embedding.permute(&[1, 0])?, logits),
+        }
     }
 }

@@ -1,14 +1,25 @@
-//! The sources of a model's weights: files and random numbers.
+//! The sources of a model's weights: `.safetensors` files and random numbers. GGUF files are in `gguf.rs`.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use safetensors::Dtype;
+use safetensors::tensor::Metadata;
+use tirx_kernels::quant::Format;
 use tirx_rt::{bf16, f16};
 
 use crate::Result;
+
+/// The elements of a matrix, row by row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Elements {
+    /// Numbers.
+    Bf16(Vec<bf16>),
+    /// Blocks of a format of GGUF files.
+    Blocks(Format, Vec<u8>),
+}
 
 /// Weights by their names in `transformers`.
 pub trait Source {
@@ -17,6 +28,14 @@ pub trait Source {
     /// # Errors
     /// A tensor that is missing, or whose number of elements differs.
     fn tensor(&self, name: &str, elements: usize) -> Result<Vec<bf16>>;
+
+    /// The elements of a matrix in the form that the source has.
+    ///
+    /// # Errors
+    /// As for [`Source::tensor`].
+    fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Elements> {
+        Ok(Elements::Bf16(self.tensor(name, rows * columns)?))
+    }
 }
 
 /// Random weights, the same for each name and seed, in a range that keeps a model's numbers near 1.
@@ -60,7 +79,7 @@ impl Source for Random {
     }
 }
 
-/// The `.safetensors` files of a folder: eight bytes with the length of a header in JSON, the header, the elements.
+/// The `.safetensors` files of a folder.
 #[derive(Debug)]
 pub struct Files {
     tensors: HashMap<String, TensorLocation>,
@@ -69,7 +88,7 @@ pub struct Files {
 #[derive(Debug)]
 struct TensorLocation {
     file: PathBuf,
-    dtype: String,
+    dtype: Dtype,
     begin: u64,
     bytes: usize,
 }
@@ -81,7 +100,7 @@ impl Files {
     /// A folder without such files, or a file that cannot be read.
     pub fn in_folder(folder: &Path) -> Result<Files> {
         let mut tensors = HashMap::new();
-        for entry in std::fs::read_dir(folder)? {
+        for entry in std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))? {
             let path = entry?.path();
             if path.extension().is_some_and(|e| e == "safetensors") {
                 read_header(&path, &mut tensors)
@@ -101,71 +120,75 @@ fn read_header(path: &Path, tensors: &mut HashMap<String, TensorLocation>) -> Re
     let mut length = [0; 8];
     file.read_exact(&mut length)?;
     let length = u64::from_le_bytes(length);
-    if length > size.saturating_sub(8) {
-        return Err("its header is longer than the file".into());
-    }
-    let mut header = vec![0; usize::try_from(length)?];
-    file.read_exact(&mut header)?;
-    let header: Value = serde_json::from_slice(&header)?;
-    for (name, tensor) in header.as_object().ok_or("its header is no object")? {
-        let (Some(dtype), Some(begin), Some(end)) = (
-            tensor["dtype"].as_str(),
-            tensor["data_offsets"][0].as_u64(),
-            tensor["data_offsets"][1].as_u64(),
-        ) else {
-            continue; // `__metadata__`
-        };
-        let elements = size - 8 - length;
-        if begin > end || end > elements {
+    // The tensors behind the header stay in the file.
+    let mut header = Vec::new();
+    file.take(length.min(size)).read_to_end(&mut header)?;
+    let metadata: Metadata = serde_json::from_slice(&header)?;
+    let begin = 8 + length;
+    let elements = size.saturating_sub(begin);
+    for (name, tensor) in metadata.tensors() {
+        let (first, end) = tensor.data_offsets;
+        if first > end || end as u64 > elements {
             return Err(format!("tensor {name} ends at byte {end} of {elements}").into());
         }
-        let place = TensorLocation {
+        let location = TensorLocation {
             file: path.to_path_buf(),
-            dtype: dtype.to_string(),
-            begin: 8 + length + begin,
-            bytes: usize::try_from(end - begin)?,
+            dtype: tensor.dtype,
+            begin: begin + first as u64,
+            bytes: end - first,
         };
-        tensors.insert(name.clone(), place);
+        tensors.insert(name, location);
     }
     Ok(())
 }
 
 impl Source for Files {
     fn tensor(&self, name: &str, elements: usize) -> Result<Vec<bf16>> {
-        let place = self
+        let location = self
             .tensors
             .get(name)
             .ok_or_else(|| format!("the files have no tensor {name}"))?;
-        let width = match place.dtype.as_str() {
-            "F32" => 4,
-            "BF16" | "F16" => 2,
-            other => {
-                return Err(format!("tensor {name} is of {other}: F32, F16 and BF16 are supported").into());
+        let read = |width: usize| {
+            if location.bytes != elements * width {
+                return Err(format!(
+                    "tensor {name} has {} elements, not {elements}",
+                    location.bytes / width
+                )
+                .into());
             }
+            read_at(&location.file, location.begin, location.bytes)
         };
-        if place.bytes != elements * width {
-            return Err(format!(
-                "tensor {name} has {} elements, not {elements}",
-                place.bytes / width
-            )
-            .into());
+        match location.dtype {
+            Dtype::F32 => Ok(from_f32(&read(4)?)),
+            Dtype::F16 => Ok(from_f16(&read(2)?)),
+            Dtype::BF16 => Ok(from_bf16(&read(2)?)),
+            other => Err(format!("tensor {name} is of {other:?}: F32, F16 and BF16 are supported").into()),
         }
-        let mut file = File::open(&place.file)?;
-        file.seek(SeekFrom::Start(place.begin))?;
-        let mut bytes = vec![0; place.bytes];
-        file.read_exact(&mut bytes)?;
-        let pairs = || bytes.as_chunks::<2>().0.iter().map(|b| u16::from_le_bytes(*b));
-        Ok(match place.dtype.as_str() {
-            "BF16" => pairs().map(bf16::from_bits).collect(),
-            "F16" => pairs()
-                .map(|b| bf16::from_f32(f16::from_bits(b).to_f32()))
-                .collect(),
-            _ => bytes
-                .as_chunks::<4>()
-                .0
-                .iter()
-                .map(|b| bf16::from_f32(f32::from_le_bytes(*b)))
-                .collect(),
-        })
     }
+}
+
+/// Bytes of a file.
+pub(crate) fn read_at(path: &Path, begin: u64, bytes: usize) -> Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(begin))?;
+    let mut found = vec![0; bytes];
+    file.read_exact(&mut found)?;
+    Ok(found)
+}
+
+pub(crate) fn from_bf16(bytes: &[u8]) -> Vec<bf16> {
+    let pairs = bytes.as_chunks::<2>().0.iter();
+    pairs.map(|b| bf16::from_bits(u16::from_le_bytes(*b))).collect()
+}
+
+pub(crate) fn from_f16(bytes: &[u8]) -> Vec<bf16> {
+    let pairs = bytes.as_chunks::<2>().0.iter();
+    pairs
+        .map(|b| bf16::from_f32(f16::from_bits(u16::from_le_bytes(*b)).to_f32()))
+        .collect()
+}
+
+pub(crate) fn from_f32(bytes: &[u8]) -> Vec<bf16> {
+    let words = bytes.as_chunks::<4>().0.iter();
+    words.map(|b| bf16::from_f32(f32::from_le_bytes(*b))).collect()
 }

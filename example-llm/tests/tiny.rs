@@ -1,6 +1,7 @@
 //! The tiny model on the simulator: its logits against plain Rust in float64, and its tokens.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use example_llm::{Config, Engine, Files, Model, Random, Source};
 use tirx_kernels::sampling::Options;
@@ -307,4 +308,293 @@ fn files_and_numbers_of_a_model_are_read() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("gpt2"), "{error}");
+}
+
+/// A GGUF file of random blocks: what its parts stand for, in float64, under the names of `transformers`.
+mod gguf {
+    use super::*;
+    use example_llm::{Elements, Gguf};
+    use gguf_rs_lib::builder::GGUFBuilder;
+    use gguf_rs_lib::format::{GGUFTensorType, GGUFValueType, MetadataArray, MetadataValue};
+    use tirx_rt::f16;
+
+    /// Random bytes of blocks whose factors are small float16 numbers.
+    fn blocks(kind: GGUFTensorType, count: usize, state: &mut u64) -> Vec<u8> {
+        let mut byte = || {
+            *state ^= *state << 13;
+            *state ^= *state >> 7;
+            *state ^= *state << 17;
+            (*state >> 32) as u8
+        };
+        let (size, factors): (usize, &[usize]) = match kind {
+            GGUFTensorType::Q8_0 => (34, &[0]),
+            GGUFTensorType::Q4_K => (144, &[0, 2]),
+            _ => (210, &[208]),
+        };
+        let mut all = Vec::new();
+        for _ in 0..count {
+            let mut block: Vec<u8> = (0..size).map(|_| byte()).collect();
+            for at in factors {
+                let factor = match kind {
+                    GGUFTensorType::Q8_0 => 0.001,
+                    GGUFTensorType::Q4_K => 0.0004,
+                    _ => 0.00005,
+                };
+                block[*at..at + 2].copy_from_slice(&f16::from_f64(factor).to_le_bytes());
+            }
+            all.extend(block);
+        }
+        all
+    }
+
+    /// The numbers of blocks, from the description of the format.
+    fn numbers(kind: GGUFTensorType, bytes: &[u8]) -> Vec<f64> {
+        let half = |b: &[u8]| f64::from(f16::from_le_bytes([b[0], b[1]]).to_f32());
+        let mut all = Vec::new();
+        match kind {
+            GGUFTensorType::Q8_0 => {
+                for block in bytes.chunks(34) {
+                    all.extend(block[2..].iter().map(|b| half(block) * f64::from(*b as i8)));
+                }
+            }
+            GGUFTensorType::Q4_K => {
+                for block in bytes.chunks(144) {
+                    let (d, least, s, q) = (half(block), half(&block[2..]), &block[4..16], &block[16..]);
+                    for part in 0..8 {
+                        let (scale, minimum) = match part {
+                            0..4 => (s[part] & 63, s[part + 4] & 63),
+                            _ => (
+                                (s[part + 4] & 15) | (s[part - 4] >> 6 << 4),
+                                (s[part + 4] >> 4) | (s[part] >> 6 << 4),
+                            ),
+                        };
+                        for e in 0..32 {
+                            let nibble = (q[part / 2 * 32 + e] >> (part % 2 * 4)) & 15;
+                            all.push(d * f64::from(scale) * f64::from(nibble) - least * f64::from(minimum));
+                        }
+                    }
+                }
+            }
+            _ => {
+                for block in bytes.chunks(210) {
+                    for e in 0..256 {
+                        let (side, quarter, l) = (e / 128, e / 32 % 4, e % 32);
+                        let low = (block[side * 64 + quarter % 2 * 32 + l] >> (quarter / 2 * 4)) & 15;
+                        let high = (block[128 + side * 32 + l] >> (quarter * 2)) & 3;
+                        let scale = block[192 + side * 8 + quarter * 2 + l / 16] as i8;
+                        let value = f64::from(low | (high << 4)) - 32.0;
+                        all.push(half(&block[208..]) * f64::from(scale) * value);
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn text(value: &str) -> MetadataValue {
+        MetadataValue::String(value.into())
+    }
+
+    fn list(kind: GGUFValueType, values: Vec<MetadataValue>) -> MetadataValue {
+        MetadataValue::Array(Box::new(MetadataArray::new(kind, values).unwrap()))
+    }
+
+    /// Writes a model whose rows are whole blocks, and gives its numbers in the order of rows that `transformers` has.
+    fn file(path: &Path, kind: &str) -> HashMap<String, Vec<f64>> {
+        let (hidden, inner, heads, heads_of_k, head, vocabulary) = (256, 512, 4, 2, 64, 203);
+        let mut file = GGUFBuilder::new();
+        for (key, value) in [
+            ("embedding_length", hidden),
+            ("feed_forward_length", inner),
+            ("block_count", 2),
+            ("attention.head_count", heads),
+            ("attention.head_count_kv", heads_of_k),
+            ("attention.key_length", head),
+        ] {
+            file = file.add_metadata(format!("{kind}.{key}"), MetadataValue::U32(value as u32));
+        }
+        let mut tokens: Vec<MetadataValue> = (0..vocabulary).map(|i| text(&format!("t{i}"))).collect();
+        for (at, token) in ["a", "b", "Ġ", "ab", "Ġab", "<|end|>"].iter().enumerate() {
+            tokens[at] = text(token);
+        }
+        let types = (0..vocabulary).map(|i| MetadataValue::I32(if i == 5 { 3 } else { 1 }));
+        file = file
+            .add_metadata("general.architecture", text(kind))
+            .add_metadata(
+                format!("{kind}.attention.layer_norm_rms_epsilon"),
+                MetadataValue::F32(1e-5),
+            )
+            .add_metadata("tokenizer.ggml.model", text("gpt2"))
+            .add_metadata("tokenizer.ggml.pre", text("llama-bpe"))
+            .add_metadata("tokenizer.ggml.tokens", list(GGUFValueType::String, tokens))
+            .add_metadata(
+                "tokenizer.ggml.token_type",
+                list(GGUFValueType::I32, types.collect()),
+            )
+            .add_metadata(
+                "tokenizer.ggml.merges",
+                list(GGUFValueType::String, vec![text("a b"), text("Ġ ab")]),
+            )
+            .add_metadata("tokenizer.ggml.add_bos_token", MetadataValue::Bool(true))
+            .add_metadata("tokenizer.ggml.bos_token_id", MetadataValue::U32(9))
+            .add_metadata("tokenizer.ggml.eos_token_id", MetadataValue::U32(5));
+        let mut found = HashMap::new();
+        let mut state = 77;
+        let kinds = [GGUFTensorType::Q4_K, GGUFTensorType::Q6_K, GGUFTensorType::Q8_0];
+        let mut add = |file: GGUFBuilder, name: String, ours: String, rows: usize, columns: usize, kind| {
+            let weights = if kind == GGUFTensorType::Q8_0 { 32 } else { 256 };
+            let bytes = blocks(kind, rows * columns / weights, &mut state);
+            let mut values = numbers(kind, &bytes);
+            if file_pairs(&name) {
+                // The file has the two halves of a head by turns.
+                let of_file = values.clone();
+                for row in 0..rows {
+                    let (of_head, d) = (row / head * head, row % head);
+                    let there = of_head
+                        + if d < head / 2 {
+                            2 * d
+                        } else {
+                            2 * (d - head / 2) + 1
+                        };
+                    values[row * columns..(row + 1) * columns]
+                        .copy_from_slice(&of_file[there * columns..(there + 1) * columns]);
+                }
+            }
+            found.insert(ours, values);
+            file.add_tensor(name, vec![columns as u64, rows as u64], kind, bytes)
+                .unwrap()
+        };
+        fn file_pairs(name: &str) -> bool {
+            name.ends_with("attn_q.weight") || name.ends_with("attn_k.weight")
+        }
+        file = add(
+            file,
+            "token_embd.weight".into(),
+            "model.embed_tokens.weight".into(),
+            vocabulary,
+            hidden,
+            kinds[1],
+        );
+        file = add(
+            file,
+            "output.weight".into(),
+            "lm_head.weight".into(),
+            vocabulary,
+            hidden,
+            kinds[2],
+        );
+        for i in 0..2 {
+            for (at, (name, ours, rows, columns)) in [
+                ("attn_q", "self_attn.q_proj", heads * head, hidden),
+                ("attn_k", "self_attn.k_proj", heads_of_k * head, hidden),
+                ("attn_v", "self_attn.v_proj", heads_of_k * head, hidden),
+                ("attn_output", "self_attn.o_proj", hidden, heads * head),
+                ("ffn_gate", "mlp.gate_proj", inner, hidden),
+                ("ffn_up", "mlp.up_proj", inner, hidden),
+                ("ffn_down", "mlp.down_proj", hidden, inner),
+            ]
+            .into_iter()
+            .enumerate()
+            {
+                // Values have another format than queries and keys, as in most files.
+                let format = if at == 2 { kinds[1] } else { kinds[i * 2 % 3] };
+                let (name, ours) = (
+                    format!("blk.{i}.{name}.weight"),
+                    format!("model.layers.{i}.{ours}.weight"),
+                );
+                file = add(file, name, ours, rows, columns, format);
+            }
+        }
+        let norms = (0..2).flat_map(|i| {
+            [
+                ("attn_norm", "input_layernorm"),
+                ("ffn_norm", "post_attention_layernorm"),
+            ]
+            .map(|(name, ours)| {
+                (
+                    format!("blk.{i}.{name}.weight"),
+                    format!("model.layers.{i}.{ours}.weight"),
+                )
+            })
+        });
+        for (name, ours) in norms.chain([("output_norm.weight".to_string(), "model.norm.weight".to_string())])
+        {
+            let values: Vec<f32> = (0..hidden).map(|c| 0.75 + (c % 16) as f32 / 32.0).collect();
+            let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+            file = file
+                .add_tensor(name, vec![hidden as u64], GGUFTensorType::F32, bytes)
+                .unwrap();
+            found.insert(ours, values.iter().map(|x| f64::from(*x)).collect());
+        }
+        file.build_to_file(path).unwrap();
+        found
+    }
+
+    #[test]
+    fn a_file_of_blocks_is_a_model() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.gguf");
+        let numbers = file(&path, "llama");
+        let file = Gguf::open(&path).unwrap();
+        let config = file.config().unwrap();
+        assert_eq!(
+            (config.hidden, config.vocabulary, &config.ends),
+            (256, 203, &vec![5])
+        );
+        assert!(!config.tied);
+        assert!(matches!(
+            file.matrix("model.layers.0.self_attn.v_proj.weight", 128, 256)
+                .unwrap(),
+            Elements::Blocks(tirx_kernels::quant::Format::Q6_K, _)
+        ));
+        // The reference turns halves, by the rows of `transformers`.
+        let reference = Reference {
+            config: &config,
+            weights: numbers,
+        };
+        let stream = device().new_stream().unwrap();
+        let model = Model::new(&stream, config.clone(), &file).unwrap();
+        let mut engine = Engine::new(&stream, model, 2, 40).unwrap();
+        // More tokens than the products in few bits take, and few.
+        let mut sequences: [Vec<i32>; 2] = [(0..21).map(|i| i * 37 % 203).collect(), vec![9, 4]];
+        for (row, sequence) in sequences.iter_mut().enumerate() {
+            let token = engine.begin(row, &sequence.clone(), Options::greedy()).unwrap();
+            sequence.push(token);
+        }
+        engine.step().unwrap();
+        let logits: Vec<f64> = engine.logits().unwrap().iter().map(|x| x.to_f64()).collect();
+        for (row, sequence) in sequences.iter().enumerate() {
+            assert_close(
+                &logits[row * config.vocabulary..(row + 1) * config.vocabulary],
+                &reference.logits(sequence),
+            );
+        }
+        let text = file.text().unwrap();
+        assert_eq!(text.tokens("ab ab<|end|>").unwrap(), [9, 3, 4, 5]);
+        assert_eq!(text.text(&[3, 4, 5]).unwrap(), "ab ab");
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.gguf");
+        file(&path, "gemma");
+        let file = Gguf::open(&path).unwrap();
+        let error = file.config().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "general.architecture is \"gemma\": llama and qwen3 are supported"
+        );
+        let error = file.matrix("lm_head.weight", 203, 512).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "tensor output.weight has the shape [203, 256], not [203, 512]"
+        );
+        let error = file.tensor("lm_head.bias", 203).unwrap_err().to_string();
+        assert_eq!(error, "GGUF has no name for tensor lm_head.bias");
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+        assert!(Gguf::open(&path).is_err());
+        assert!(Gguf::open(&folder.path().join("none.gguf")).is_err());
+    }
 }
