@@ -56,6 +56,8 @@ pub(super) struct Facts {
     pub(super) adds_16_bits: bool,
     /// Whether the function waits for the previous kernel.
     pub(super) waits: bool,
+    /// Whether the function synchronizes with other devices, by the scope `sys` or by NVSHMEM.
+    pub(super) other_devices: bool,
     /// Whether bulk copies or tensor cores access its shared memory.
     pub(super) engines: bool,
 }
@@ -96,11 +98,22 @@ impl Facts {
     }
 }
 
+/// Whether an operation orders memory for the scope `sys`, or is a wait of NVSHMEM.
+fn synchronizes_devices(call: &Expr) -> bool {
+    let ExprKind::Call { op, args } = &call.kind else {
+        return false;
+    };
+    let to_system = || args.iter().any(|arg| arg.as_str() == Some("sys"));
+    op.traits().synchronizes != Synchronizes::Nobody
+        && (to_system() || op.name().starts_with("tirx.nvshmem."))
+}
+
 impl Visitor for Facts {
     fn visit_expr(&mut self, expr: &Expr) {
         if let ExprKind::Call { op, .. } = &expr.kind {
             let engine = op.traits().engine;
             self.engines |= matches!(engine, Engine::BulkCopy | Engine::Wgmma | Engine::Tcgen05);
+            self.other_devices |= synchronizes_devices(expr);
         }
         match &expr.kind {
             ExprKind::Var(var) => {

@@ -350,6 +350,31 @@ fn a_kernel_that_waits_for_another_makes_no_promise_of_aliases() {
 }
 
 #[test]
+fn a_kernel_that_synchronizes_with_other_devices_makes_no_promise_of_aliases() {
+    let text = |scope: &str| {
+        let mut k = Kernel::new();
+        let (a, b) = (k.buffer("A", DType::FLOAT32), k.buffer("B", DType::FLOAT32));
+        let fence = Expr::call(
+            Op::PtxFence,
+            DType::VOID,
+            vec![Expr::string("acq_rel"), Expr::string(scope)],
+        );
+        let value = load(&a, k.tx());
+        let tx = k.tx();
+        k.text(vec![Stmt::evaluate(fence), store(&b, tx, value)])
+    };
+    let (of_device, of_system) = (text("gpu"), text("sys"));
+    assert!(
+        of_device.contains("(const float* __restrict__ A_ptr"),
+        "{of_device}"
+    );
+    assert!(
+        of_system.contains("(const float* A_ptr, float* B_ptr)"),
+        "{of_system}"
+    );
+}
+
+#[test]
 fn private_and_shared_memory_are_arrays() {
     let mut k = Kernel::new();
     let a = k.buffer("A", DType::FLOAT32);

@@ -1,7 +1,7 @@
 //! Which pointer parameters of a kernel are declared `__restrict__`.
 //!
 //! Those of a function with the attribute `tirx.noalias`, except where `__restrict__` makes nvcc generate wrong code;
-//! see the first three entries of [the list](super).
+//! see the first four entries of [the list](super).
 //!
 //! Where loads can be merged, the pointer that is only read is not `__restrict__`, and neither is a pointer that is
 //! loaded from after a store where that load is a whole arm. A pointer that the kernel loads and stores through is not
@@ -32,7 +32,7 @@ impl Promised {
         let tags = func.attr(KERNEL_LAUNCH_PARAMS).and_then(|v| v.as_list());
         let mut tags = tags.into_iter().flatten().filter_map(|tag| tag.as_str());
         let programmatic = tags.any(|tag| LaunchParam::from_tag(tag) == Some(LaunchParam::Programmatic));
-        if noalias.is_none_or(|v| v == 0) || programmatic || facts.waits {
+        if noalias.is_none_or(|v| v == 0) || programmatic || facts.waits || facts.other_devices {
             return Promised {
                 any: false,
                 except: FxHashSet::default(),

@@ -29,6 +29,14 @@
 //! - *Written instead:* a kernel that waits, or is launched with programmatic dependent launch, has no `__restrict__`
 //!   at all ([`aliases`]).
 //!
+//! # Constant loads move over a flag of another device
+//!
+//! - *Breaks:* a load through `const __restrict__` behind an acquire of scope `sys` becomes `ld.global.nc`. The kernel has no store
+//!   through the pointer: another device writes the memory, by an address from a table.
+//! - *Versions:* nvcc 13.0. The qualifier allows this.
+//! - *Written instead:* a kernel that synchronizes with the scope `sys`, or by NVSHMEM, has no `__restrict__` at all ([`aliases`]).
+//! - *Tests:* `cuda/tests.rs`.
+//!
 //! # Minimum of three loses a sign
 //!
 //! - *Breaks:* `min(min(a, -b), c)` and `max(m, max(b, -b))` of `int` become `VIMNMX3` without the sign of `b`; so does a
