@@ -28,6 +28,7 @@
 //! | [`experts`] | `serving` | mixtures of experts: choice, order by expert, weighted sum |
 //! | [`embedding`] | `serving` | rows of a table |
 //! | [`cast`], [`quantize`] | `serving` | element types; 8 bits with a factor for each row |
+//! | [`ranks`] | `ranks` | kernels of several GPUs: all-gather with a product, a product with reduce-scatter, all-reduce with RMSNorm |
 //! | [`quant`] | `quant` | products of few rows with weights in 4, 6 and 8 bits (GGUF, GPTQ, AWQ, float8), and their numbers |
 //!
 //! Launches allocate no device memory and can be captured in a graph. A call with unsupported input is an error before the launch.
@@ -42,11 +43,14 @@ pub mod gemm;
     feature = "gemm",
     feature = "attention",
     feature = "serving",
-    feature = "quant"
+    feature = "quant",
+    feature = "ranks"
 ))]
 mod machine;
 #[cfg(feature = "quant")]
 pub mod quant;
+#[cfg(feature = "ranks")]
+pub mod ranks;
 #[cfg(feature = "serving")]
 mod serving;
 

@@ -8,13 +8,31 @@ use crate::process::{Result, cargo, output};
 /// The programs that the kit runs, in order.
 const RUN: &str = r#"#!/bin/sh
 # Runs every kernel on the first GPU and checks it, then measures launches and kernels. Needs an NVIDIA driver.
+# With `--gpus 2` only the parts that use two GPUs.
 set -e
 cd "$(dirname "$0")"
+two_gpus() {
+    echo "== world: two GPUs that run kernels together"
+    TIRX_TEST_DEVICE=cuda ./world --nocapture --test-threads=1
+    TIRX_TEST_DEVICE=cuda tests-of-kernels/ranks --nocapture --test-threads=1
+    echo "== ranks: kernels of two GPUs, beside copies and the functions of one GPU"
+    ./ranks
+}
+if [ "$1" = --gpus ]; then
+    [ "$2" = 2 ] || { echo "run.sh --gpus 2: the tests use two GPUs"; exit 2; }
+    two_gpus
+    if command -v compute-sanitizer > /dev/null; then
+        echo "== memcheck: the kernels of two GPUs"
+        TIRX_TEST_DEVICE=cuda compute-sanitizer --tool memcheck --error-exitcode 1 ./world --test-threads=1
+        TIRX_TEST_DEVICE=cuda compute-sanitizer --tool memcheck --error-exitcode 1 tests-of-kernels/ranks --test-threads=1
+    fi
+    exit
+fi
 echo "== example-app: every kernel against plain Rust"
 ./example-app
 echo "== gpu: tests on the device"
 TIRX_TEST_DEVICE=cuda ./gpu --test-threads=1
-TIRX_TEST_DEVICE=cuda ./world --nocapture --test-threads=1
+two_gpus
 echo "== tirx-kernels: each function against float64"
 for test in tests-of-kernels/*; do
     TIRX_TEST_DEVICE=cuda "$test" --test-threads=1
@@ -71,7 +89,7 @@ exit $failed
 "#;
 
 /// The tests of `tirx-kernels`.
-const TESTS_OF_KERNELS: [&str; 8] = [
+const TESTS_OF_KERNELS: [&str; 9] = [
     "attention",
     "attention_backward",
     "gemm",
@@ -79,6 +97,7 @@ const TESTS_OF_KERNELS: [&str; 8] = [
     "gemm_grouped",
     "gemm_scaled",
     "quant",
+    "ranks",
     "serving",
 ];
 
@@ -136,7 +155,7 @@ pub(crate) fn build(root: &Path) -> Result<()> {
     for script in ["anchors.py", "vendor.py"] {
         copy(&root.join("xtask/python").join(script), &kit.join(script))?;
     }
-    for bench in ["vendor", "serving"] {
+    for bench in ["vendor", "serving", "ranks"] {
         let args = ["bench", "--no-run", "-p", "tirx-kernels", "--bench", bench];
         copy(&executable(&args, bench)?, &kit.join(bench))?;
     }

@@ -1,10 +1,10 @@
 //! Random numbers of benches.
 
 /// How many numbers repeat: a prime, so that the rows of a matrix differ.
-pub const REPEATED: usize = 1_000_003;
+pub(crate) const REPEATED: usize = 1_000_003;
 
 /// [`REPEATED`] random normal numbers.
-pub fn normal(seed: u64) -> Vec<f64> {
+pub(crate) fn normal(seed: u64) -> Vec<f64> {
     let mut state = seed | 1;
     let mut uniform = || {
         state ^= state << 13;

@@ -12,6 +12,7 @@ from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
 
 from epilogue import BYTES, accumulator, activate, optional
+from loop import GROUP, PART, rows_of, stages
 
 
 @T.jit
@@ -30,12 +31,12 @@ def general(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
     out = T.meta_var(out or dtype)
     DOWN = T.meta_var(128 * CLUSTER)                              # rows of the tiles of a cluster
     GATED, GROUPED = T.meta_var(up is not None), T.meta_var(offsets is not None)
-    BM, BK, GROUP, PART = T.meta_var(128), T.meta_var(128 // BYTES[dtype]), T.meta_var(8), T.meta_var(32)
+    BM, BK = T.meta_var(128), T.meta_var(128 // BYTES[dtype])
     ACCUMULATOR = T.meta_var("int32" if dtype == "int8" else "float32")
     VALUE = T.meta_var("int32" if out == "int32" else "float32")  # integers are not scaled
     COLUMNS = T.meta_var(BN // 2 if GATED else BN)                # of C in a tile
     WIDE = T.meta_var(16 // BYTES[out])                           # elements of C in 16 bytes
-    STAGES = T.meta_var({64: 8, 128: 6, 256: 4}[BN])
+    STAGES = T.meta_var(stages(BN))
     OF_A, BATCH, M, N, K = (T.int32() for _ in range(5))
     a_batch, a_row, b_batch, b_row, c_batch, c_row, c_column = (T.int64() for _ in range(7))
     A = T.match_buffer(a, (OF_A, M, K), dtype, strides=(a_batch, a_row, 1))
@@ -173,21 +174,6 @@ def general(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
             first: T.let = m + half + warp * 16 + lane // 4
 
             @T.inline
-            def part_of(to, part):
-                """Brings a part of the accumulators into rows."""
-                T.cuda.warp_sync()
-                for other in T.unroll(BN // PART):
-                    if part == other:
-                        Tx.wg.copy(staged[group - 1, :, 0:PART], (scaled if SCALED else sums)[:, other * PART : other * PART + PART])
-                T.cuda.warp_sync()
-                for p in T.unroll(2):
-                    for v in T.unroll(2):
-                        for e in T.vectorized(4):
-                            row_of[e] = staged[group - 1, warp * 16 + p * 8 + lane // 4, lane % 4 * 8 + v * 4 + e]
-                        for e in T.unroll(4):
-                            to[p, v * 4 + e] = T.cast(row_of[e], VALUE)
-
-            @T.inline
             def read(to, p, source, index, column):
                 """Reads the eight elements of a row from `column` on, as far as there are that many."""
                 if vectors != 0 and column + 8 <= N:
@@ -259,7 +245,7 @@ def general(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
                     factor[p] = factor[p] * ScaleB[T.min(matrix, sb_batch - 1), 0]
             for part in range(COLUMNS // PART):
                 column: T.let = n + part * PART + lane % 4 * 8
-                part_of(value, part)
+                rows_of(value, row_of, part, scaled if SCALED else sums, BN, staged, group - 1, warp, lane)
                 if VALUE == "float32":
                     for p in T.unroll(2):
                         for e in T.unroll(8):
@@ -283,7 +269,7 @@ def general(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
                 if VALUE == "float32":
                     activate(value, 2, 8, activation)
                 if GATED:
-                    part_of(gate, part + COLUMNS // PART)
+                    rows_of(gate, row_of, part + COLUMNS // PART, scaled if SCALED else sums, BN, staged, group - 1, warp, lane)
                     for p in T.unroll(2):
                         for e in T.unroll(8):
                             value[p, e] = value[p, e] * (gate[p, e] * factor[p])

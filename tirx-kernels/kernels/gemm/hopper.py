@@ -13,6 +13,7 @@ from tvm.script.tirx import tile as Tx
 from tvm.tirx.layout import S, TileLayout
 
 from epilogue import BYTES, accumulator, activate, optional
+from loop import GROUP, copy_operands, multiply, stages, store_tile
 
 
 def operands(a, b, c, dtype, TRANS_A, TRANS_B, out=None):
@@ -30,9 +31,9 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, blocks: T.int32, *, dtype: T.co
           TRANS_A: T.constexpr = False, TRANS_B: T.constexpr = False):
     """Tiles of 128 x BN elements. One warp copies operands into a ring of stages, two warpgroups multiply 64 rows each, and
     the copy engine stores a tile while the next one is computed."""
-    BM, BK, GROUP = T.meta_var(128), T.meta_var(64), T.meta_var(8)
+    BM, BK = T.meta_var(128), T.meta_var(64)
     CHUNK = T.meta_var(64 if BN % 64 == 0 else 32 if BN % 32 == 0 else 16)
-    STAGES = T.meta_var({48: 8, 64: 8, 96: 6, 128: 6, 192: 4, 256: 4}[BN])
+    STAGES = T.meta_var(stages(BN))
     BATCH, M, N, K, A, B, C = operands(a, b, c, dtype, TRANS_A, TRANS_B)
     T.device_entry()
     T.attr({"tirx.launch_bounds_min_blocks_per_sm": 1})
@@ -70,19 +71,7 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, blocks: T.int32, *, dtype: T.co
                     within: T.let = here - band * (GROUP * across)
                     m: T.let = (band * GROUP + T.truncmod(within, rows)) * BM
                     n: T.let = T.truncdiv(within, rows) * BN
-                    for k in range(steps):
-                        pipe.empty.wait(ring.stage, ring.phase)
-                        pipe.full.arrive(ring.stage, (BM + BN) * BK * 2)
-                        bar: T.let = pipe.full.ptr_to([ring.stage])
-                        if TRANS_A:
-                            Tx.copy_async(As[ring.stage], A[batch, k * BK : k * BK + BK, m : m + BM], mbar=bar)
-                        else:
-                            Tx.copy_async(As[ring.stage], A[batch, m : m + BM, k * BK : k * BK + BK], mbar=bar)
-                        if TRANS_B:
-                            Tx.copy_async(Bs[ring.stage], B[batch, k * BK : k * BK + BK, n : n + BN], mbar=bar)
-                        else:
-                            Tx.copy_async(Bs[ring.stage], B[batch, n : n + BN, k * BK : k * BK + BK], mbar=bar)
-                        ring.advance()
+                    copy_operands(pipe, ring, As, Bs, A, batch, m, B, batch, n, steps, BM, BN, BK, TRANS_A, TRANS_B)
                     tile += blocks
     else:
         T.ptx.setmaxnreg(True, 232)
@@ -97,33 +86,8 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, blocks: T.int32, *, dtype: T.co
             within: T.let = here - band * (GROUP * across)
             m: T.let = (band * GROUP + T.truncmod(within, rows)) * BM
             n: T.let = T.truncdiv(within, rows) * BN
-            for k in range(steps):
-                pipe.full.wait(ring.stage, ring.phase)
-                if TRANS_A:
-                    Tx.wg.gemm_async(sums, As[ring.stage, :, row : row + 64], Bs[ring.stage], transA=True, transB=TRANS_B,
-                                     accum=k > 0)
-                else:
-                    Tx.wg.gemm_async(sums, As[ring.stage, row : row + 64, :], Bs[ring.stage], transB=TRANS_B, accum=k > 0)
-                T.ptx.wgmma.commit_group()
-                T.ptx.wgmma.wait_group(1)
-                if k > 0 and warp == 0 and lane == 0:
-                    pipe.empty.arrive((ring.stage + STAGES - 1) % STAGES)
-                ring.advance()
-            T.ptx.wgmma.wait_group(0)
-            if warp == 0 and lane == 0:
-                pipe.empty.arrive((ring.stage + STAGES - 1) % STAGES)
-            Tx.wg.cast(rounded, sums)
-            for j in T.unroll(BN // CHUNK):
-                # One chunk is on its way to C while the next is written. An odd number of chunks ends in the buffer of the first.
-                if warp == 0 and lane == 0:
-                    T.ptx.cp_async.bulk.wait_group(0 if j == 0 and BN // CHUNK % 2 == 1 else 1, True)
-                T.cuda.warpgroup_sync(8 + group)
-                Tx.wg.copy(Cs[group - 1, j % 2], rounded[:, j * CHUNK : j * CHUNK + CHUNK])
-                T.ptx.fence.proxy_async("shared::cta")
-                T.cuda.warpgroup_sync(8 + group)
-                if warp == 0 and lane == 0:
-                    Tx.copy_async(C[batch, m + row : m + row + 64, n + j * CHUNK : n + j * CHUNK + CHUNK], Cs[group - 1, j % 2])
-                    T.ptx.cp_async.bulk.commit_group()
+            multiply(pipe, ring, sums, As, Bs, row, steps, warp == 0 and lane == 0, STAGES, TRANS_A, TRANS_B)
+            store_tile(sums, rounded, Cs, C, batch, m + row, n, BN, CHUNK, group - 1, warp == 0 and lane == 0)
             tile += blocks
         if warp == 0 and lane == 0:
             T.ptx.cp_async.bulk.wait_group(0, False)
