@@ -5,7 +5,7 @@ use crate::input::Input;
 use crate::output::Output;
 use crate::{
     asm, bench, bundle, cache, check, docs, doctor, explain, fix, layout, lsp, new, profile, sanitize,
-    simulate, stats, stubs, test, texts, toolchain,
+    simulate, stats, stubs, test, texts, toolchain, tune,
 };
 
 macro_rules! commands {
@@ -55,6 +55,8 @@ commands! {
     Asm(asm::Asm) => asm::run,
     /// Measures a kernel on the GPU: time, bandwidth and throughput against the device's peak.
     Bench(bench::Bench) => bench::run,
+    /// Measures the candidates of tuned kernels on the GPU and writes the record that launchers choose by.
+    Tune(tune::Tune) => tune::run,
     /// Runs the application under compute-sanitizer or, without a GPU, on the simulator with several schedules.
     Sanitize(sanitize::Sanitize) => sanitize::run,
     /// Turns a kernel's profiler records into a table and a Perfetto timeline.

@@ -4,6 +4,7 @@ use tirx_core::diagnostic::{Level, Message};
 use tirx_core::suggest;
 
 /// An error of a command.
+#[derive(Debug)]
 pub(crate) enum Failure {
     /// In the user's kernel, file or values: exit code 1.
     User(Vec<Message>),

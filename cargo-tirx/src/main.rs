@@ -43,6 +43,7 @@ mod tensor_map;
 mod test;
 mod texts;
 mod toolchain;
+mod tune;
 
 use std::process::ExitCode;
 

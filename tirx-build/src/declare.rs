@@ -2,15 +2,89 @@
 
 use std::collections::BTreeMap;
 
+use tirx_core::diagnostic::Diagnostics;
 use tirx_core::ir::PrimFunc;
 use tirx_core::script::ConstValue;
-use tirx_core::source::Span;
+use tirx_core::source::{FileId, SourceMap, Span};
 
 use crate::error::{Error, Result};
-use crate::manifest::{self, NATIVE, Text};
+use crate::manifest::{self, Candidate, NATIVE, Reader, Text, TuneParts, TunedSizes, Values};
 use crate::nvcc::NvccOptions;
 use crate::target::{self, Targets};
 use tirx_core::ir::{Gpu, UnknownGpu};
+
+/// The candidates of a tuned kernel, as `[kernel.tune]` of the manifest declares them, for [`Kernel::tune`].
+///
+/// ```
+/// let tune = tirx_build::Tune::new()
+///     .values("TILE", [128, 64])
+///     .values("STAGES", [2, 3])
+///     .predicate("TILE * STAGES <= 256")
+///     .sizes([("n", 1000)])
+///     .sizes([("n", 1_000_000)]);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Tune {
+    values: BTreeMap<String, Vec<ConstValue>>,
+    predicate: Option<String>,
+    sizes: Vec<BTreeMap<String, i64>>,
+}
+
+impl Tune {
+    /// No candidates yet.
+    pub fn new() -> Tune {
+        Tune::default()
+    }
+
+    /// The values of a compile-time parameter. Each combination of the parameters' values is a candidate.
+    pub fn values<V: Into<ConstValue>>(
+        mut self,
+        name: impl Into<String>,
+        values: impl IntoIterator<Item = V>,
+    ) -> Tune {
+        self.values
+            .insert(name.into(), values.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// A Python expression over the parameters that is false for combinations that are no candidates.
+    pub fn predicate(mut self, expression: impl Into<String>) -> Tune {
+        self.predicate = Some(expression.into());
+        self
+    }
+
+    /// Adds sizes to measure: values of extents and integer parameters.
+    pub fn sizes<N: Into<String>>(mut self, sizes: impl IntoIterator<Item = (N, i64)>) -> Tune {
+        self.sizes.push(
+            sizes
+                .into_iter()
+                .map(|(name, size)| (name.into(), size))
+                .collect(),
+        );
+        self
+    }
+
+    fn resolve(&self, kernel: &str, has_others: bool) -> Result<(Vec<Candidate>, TunedSizes)> {
+        let list = |(name, values): (&String, &Vec<ConstValue>)| {
+            (name.clone(), Some(ConstValue::List(values.clone())))
+        };
+        let size = |(name, size): (&String, &i64)| (name.clone(), Some(ConstValue::Int((*size).into())));
+        let point = |sizes: &BTreeMap<String, i64>| (Values(sizes.iter().map(size).collect()), Span::NONE);
+        let parts = TuneParts {
+            values: Values(self.values.iter().map(list).collect()),
+            span: Span::NONE,
+            predicate: self.predicate.clone().map(|text| (text, Span::NONE)),
+            sizes: self.sizes.iter().map(point).collect(),
+            sizes_span: Span::NONE,
+        };
+        let mut reader = Reader {
+            file: FileId::default(),
+            errors: Vec::new(),
+        };
+        let tune = reader.tune(kernel, parts, has_others);
+        tune.ok_or_else(|| Error::from_diagnostics(&Diagnostics(reader.errors), &SourceMap::new()))
+    }
+}
 
 /// A kernel declared in a build script, for [`Builder::kernel`](crate::Builder::kernel), with the settings of a
 /// `[[kernel]]` of the manifest.
@@ -38,6 +112,7 @@ pub struct Kernel {
     text: Text,
     entry: Option<String>,
     specialize: Vec<BTreeMap<String, ConstValue>>,
+    tune: Option<Tune>,
     targets: Option<Vec<String>>,
     ptx: Option<String>,
     require: bool,
@@ -51,6 +126,7 @@ impl Kernel {
             text,
             entry: None,
             specialize: Vec::new(),
+            tune: None,
             targets: None,
             ptx: None,
             require: false,
@@ -88,6 +164,12 @@ impl Kernel {
             .into_iter()
             .map(|(name, value)| (name.into(), value.into()));
         self.specialize.push(values.collect());
+        self
+    }
+
+    /// Candidates instead of specializations: the launcher `tuned` chooses between them.
+    pub fn tune(mut self, tune: Tune) -> Kernel {
+        self.tune = Some(tune);
         self
     }
 
@@ -145,18 +227,26 @@ impl Kernel {
             Some(text) => target::parse_ptx(text).map_err(wrong)?,
             None => defaults.ptx,
         };
-        if matches!(self.text, Text::Function(_)) && !self.specialize.is_empty() {
+        if matches!(self.text, Text::Function(_)) && (!self.specialize.is_empty() || self.tune.is_some()) {
             let error = Error::new(format_args!(
                 "kernel `{}` is IR and has no compile-time parameters",
                 self.name
             ));
             return Err(error.help("build the IR with the values, a kernel for each"));
         }
+        let (specialize, tune) = match &self.tune {
+            None => (self.specialize.clone(), None),
+            Some(tune) => {
+                let (candidates, sizes) = tune.resolve(&self.name, !self.specialize.is_empty())?;
+                (candidates, Some(sizes))
+            }
+        };
         Ok(manifest::Kernel {
             name: self.name.clone(),
             text: self.text.clone(),
             entry: self.entry.clone(),
-            specialize: self.specialize.clone(),
+            specialize,
+            tune,
             targets: Targets { native, ptx },
             native_span: machine.then_some(Span::NONE),
             require: self.require,

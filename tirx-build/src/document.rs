@@ -223,6 +223,26 @@ macro_rules! integers {
 }
 integers!(u32 usize);
 
+impl FromToml for i64 {
+    const WORDS: (&'static str, &'static str) = ("an integer", "integers");
+
+    fn from_toml(value: &Spanned<DeValue<'_>>) -> Result<i64, Wrong> {
+        integer(value.get_ref()).map_or_else(|| wrong(value), Ok)
+    }
+}
+
+impl FromToml for f64 {
+    const WORDS: (&'static str, &'static str) = ("a number", "numbers");
+
+    fn from_toml(value: &Spanned<DeValue<'_>>) -> Result<f64, Wrong> {
+        let number = match value.get_ref() {
+            DeValue::Float(number) => number.as_str().parse().ok(),
+            other => integer(other).map(|number| number as f64),
+        };
+        number.map_or_else(|| wrong(value), Ok)
+    }
+}
+
 /// A value with its position.
 impl<T: FromToml> FromToml for Spanned<T> {
     const WORDS: (&'static str, &'static str) = T::WORDS;

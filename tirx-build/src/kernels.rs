@@ -20,6 +20,7 @@ use crate::nvcc::{self, Job};
 use crate::source;
 use crate::specialize::{self, Specialization};
 use crate::target::Targets;
+use crate::tuned::tuned;
 use tirx_core::ir::Gpu;
 
 /// Compiles every kernel of a manifest; gathers the errors of all of them.
@@ -177,6 +178,7 @@ fn compile_kernel(
                     result,
                     entry: entry.name.clone(),
                     variants: vec![variant],
+                    tuned: None,
                 }),
             }
         }
@@ -184,6 +186,11 @@ fn compile_kernel(
     Error::all(errors.into_iter().chain(failed.errors()))?;
     for kernel in &mut kernels {
         alike(kernel.variants.iter_mut().flat_map(Variant::compiled_mut));
+    }
+    if let Some(tune) = &kernel.tune {
+        for generated in &mut kernels {
+            generated.tuned = Some(tuned(manifest, kernel, tune, &generated.variants)?);
+        }
     }
     Ok(kernels)
 }
@@ -203,6 +210,7 @@ fn compile_function(kernel: &Kernel, func: &PrimFunc, dump: Option<&Path>) -> Re
         result: None,
         entry: kernel.name.clone(),
         variants: vec![variant(kernel, kernel.name.clone(), module, dump)?],
+        tuned: None,
     })
 }
 

@@ -122,6 +122,8 @@ pub mod stats;
 pub mod store;
 pub mod target;
 pub mod toolchain;
+mod tuned;
+pub mod tuning;
 mod version;
 mod watch;
 
@@ -129,10 +131,10 @@ use std::path::PathBuf;
 
 pub use builder::{
     Builder, BundleAction, BundleReport, BundleRequest, BundledKernel, CodeForm, KernelCode, Report,
-    build_script_declares_kernels, bundle_by_build_script, disassembler,
+    TunedKernel, build_script_declares_kernels, bundle_by_build_script, disassembler,
 };
 pub use c_api::CApi;
-pub use declare::Kernel;
+pub use declare::{Kernel, Tune};
 pub use environment::Environment;
 pub use error::{Error, Result};
 pub use nvcc::NvccOptions;

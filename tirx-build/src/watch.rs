@@ -52,17 +52,18 @@ pub(crate) fn directives(
     lines
 }
 
-/// What Cargo is to watch to notice that a file or folder appears at `missing`; `None` where there is no such thing.
+/// What Cargo is to watch to notice that a file or folder appears at `missing`; `None` where there is no such thing. `name` tells the
+/// missing things of a build apart.
 ///
 /// Cargo knows changed files, by their times, and runs a build script at every build while a file that it named is
 /// missing. It looks into a folder that the script named, follows links there, and passes over those that lead
 /// nowhere. So a folder of the build's output has two links: one to the missing place, and one through it to a file
 /// from the future. If a folder appears, the second one leads to the future, whatever the age of the folder's files; a
 /// file is noticed if it is newer than the build.
-pub(crate) fn appearance(out_dir: &Path, missing: &Path) -> Option<PathBuf> {
+pub(crate) fn appearance(out_dir: &Path, name: &str, missing: &Path) -> Option<PathBuf> {
     let absolute = |path: &Path| std::path::absolute(path).ok();
     let (out_dir, missing) = (absolute(out_dir)?, absolute(missing)?);
-    let folder = out_dir.join("tirx-missing");
+    let folder = out_dir.join(format!("tirx-{name}"));
     let future = out_dir.join("tirx-future");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).ok()?;

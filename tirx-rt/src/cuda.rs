@@ -84,6 +84,17 @@ pub(crate) fn memory(context: &Arc<CudaContext>) -> Result<(usize, usize)> {
     result::mem_get_info().map_err(failed("asking for the memory"))
 }
 
+/// The CUDA release of the driver.
+fn driver_release() -> Result<(u32, u32)> {
+    let mut release = 0;
+    // SAFETY: the driver is loaded, since there is a context, and writes one integer.
+    let result = unsafe { sys::cuDriverGetVersion(&mut release) }.result();
+    result.map_err(failed("asking for the driver's release"))?;
+    // 1000 * major + 10 * minor.
+    let release = release.max(0) as u32;
+    Ok((release / 1000, release % 1000 / 10))
+}
+
 /// What a GPU is.
 pub(crate) fn properties(context: &Arc<CudaContext>) -> Result<DeviceProperties> {
     use sys::CUdevice_attribute_enum as Attribute;
@@ -102,6 +113,7 @@ pub(crate) fn properties(context: &Arc<CudaContext>) -> Result<DeviceProperties>
         memory_clock_khz: size(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?,
         memory_bus_bits: size(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?,
         l2_bytes: size(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?,
+        driver: driver_release()?,
     })
 }
 

@@ -243,6 +243,8 @@ pub struct DeviceProperties {
     pub memory_bus_bits: u32,
     /// Bytes of the second-level cache.
     pub l2_bytes: u32,
+    /// Major and minor number of the CUDA release of the driver: 13 and 0.
+    pub driver: (u32, u32),
 }
 
 impl DeviceProperties {

@@ -385,6 +385,13 @@ impl Wide {
     pub fn below(self, other: Wide) -> bool {
         matches!((self.0, other.0), (Some(a), Some(b)) if a < b)
     }
+
+    /// The number; `None` after overflow or division by zero.
+    #[inline]
+    #[must_use]
+    pub fn get(self) -> Option<i64> {
+        self.0
+    }
 }
 
 impl Display for Wide {

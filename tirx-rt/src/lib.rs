@@ -59,6 +59,7 @@ mod storage;
 mod targets;
 mod tensor;
 mod tensor_map;
+mod tuning;
 mod world;
 
 #[cfg(feature = "bundle")]
@@ -90,6 +91,7 @@ pub use tensor::{AsTensor, AsTensorMut, Tensor, View, ViewMut};
 pub use tensor_map::{Swizzle, TensorMap, TensorMapBuilder, TensorMapCache, TensorMapSpec};
 #[cfg(not(feature = "half"))]
 pub use tirx_dtype::{bf16, f16};
+pub use tuning::{Blocks, Tuning, TuningCandidate, TuningRecord};
 pub use world::{Symmetric, World};
 
 /// Launches a device function with device pointers, for generated code. The keyword `unsafe` is in this macro and not

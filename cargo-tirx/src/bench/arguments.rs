@@ -10,27 +10,37 @@ use tirx_rt::{Stream, Tensor};
 use tirx_sim::TensorMap;
 use tirx_sim::host::Argument;
 
-use super::{Bench, values};
+use super::values;
 use crate::failure::{Result, user};
 use crate::npy;
 use crate::simulate::{inferred_shape, named, scalar, shown_name};
-use crate::tensor_map::{self, Given, Source};
+use crate::tensor_map::{self, Source};
 
 /// The arguments of a call.
-pub(super) struct Call {
-    pub(super) arguments: Vec<Argument>,
-    pub(super) names: Vec<String>,
-    pub(super) tensors: Vec<Tensor<u8>>,
+pub(crate) struct Call {
+    pub(crate) arguments: Vec<Argument>,
+    pub(crate) names: Vec<String>,
+    pub(crate) tensors: Vec<Tensor<u8>>,
     /// What expressions of the command line may name.
     pub(super) numbers: Vec<(String, String)>,
 }
 
-pub(super) fn arguments(command: &Bench, stream: &Stream, code: &KernelCode) -> Result<Call> {
+/// What a command line gives: `NAME=VALUE` each.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Given<'a> {
+    /// Extents.
+    pub(crate) sizes: &'a [String],
+    pub(crate) scalars: &'a [String],
+    pub(crate) tensor_maps: &'a [String],
+}
+
+/// The arguments with which a kernel is called.
+pub(crate) fn arguments(given: Given<'_>, stream: &Stream, code: &KernelCode) -> Result<Call> {
     let func = &code.authored;
     let names: Vec<String> = func.params.iter().map(|param| shown_name(func, param)).collect();
-    let mut sizes = named("--size", &command.sizes)?;
-    let mut scalars = named("--scalar", &command.scalars)?;
-    let mut maps = tensor_map::given(&command.tensor_maps)?;
+    let mut sizes = named("--size", given.sizes)?;
+    let mut scalars = named("--scalar", given.scalars)?;
+    let mut maps = tensor_map::given(given.tensor_maps)?;
     let mut numbers: Vec<(String, String)> = code
         .values
         .iter()
@@ -170,7 +180,7 @@ pub(super) fn arguments(command: &Bench, stream: &Stream, code: &KernelCode) -> 
 /// A tensor map of the command line, and its tensor where no parameter has it.
 fn made(
     stream: &Stream,
-    map: &Given,
+    map: &tensor_map::Given,
     name: &str,
     number: usize,
     names: &[String],
@@ -228,7 +238,7 @@ fn constant(value: &ConstValue) -> Option<String> {
 }
 
 /// The names that the shapes of a kernel's tensors leave open, in order.
-fn open_extents(func: &PrimFunc) -> Vec<Var> {
+pub(crate) fn open_extents(func: &PrimFunc) -> Vec<Var> {
     let mut open: Vec<Var> = Vec::new();
     let shapes = func.params.iter().filter_map(|param| func.buffer_of(param));
     for extent in shapes.flat_map(|buffer| buffer.shape.iter()) {

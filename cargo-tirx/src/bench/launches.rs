@@ -11,7 +11,7 @@ use super::arguments::Call;
 use crate::failure::{Result, user};
 
 /// Whether machine code for a target runs on a GPU.
-pub(super) fn runs_on(target: &str, gpu: &DeviceProperties) -> bool {
+pub(crate) fn runs_on(target: &str, gpu: &DeviceProperties) -> bool {
     let targets = leak(vec![leak(target.to_string().into_boxed_str())].into_boxed_slice());
     let image = KernelImage {
         fatbin: Some(&[]),
@@ -22,7 +22,7 @@ pub(super) fn runs_on(target: &str, gpu: &DeviceProperties) -> bool {
 }
 
 /// Images are loaded for good, so what they refer to is never freed; the command ends soon.
-pub(super) fn leak<T: ?Sized>(value: Box<T>) -> &'static T {
+pub(crate) fn leak<T: ?Sized>(value: Box<T>) -> &'static T {
     Box::leak(value)
 }
 
@@ -40,7 +40,7 @@ fn empty_image() -> KernelImage {
 }
 
 /// The image of a kernel.
-pub(super) fn image(code: &KernelCode) -> &'static KernelImage {
+pub(crate) fn image(code: &KernelCode) -> &'static KernelImage {
     let functions = abi::device_functions(&code.lowered)
         .into_iter()
         .map(|(symbol, function)| device_function(symbol, function));
@@ -56,11 +56,11 @@ pub(super) fn image(code: &KernelCode) -> &'static KernelImage {
 }
 
 /// A launch that is repeated, with the number of its function.
-pub(super) type Repeated = (usize, Interpreted);
+pub(crate) type Repeated = (usize, Interpreted);
 
 /// What one call does.
-pub(super) struct Launches {
-    pub(super) all: Vec<Repeated>,
+pub(crate) struct Launches {
+    pub(crate) all: Vec<Repeated>,
     /// Bytes of the tensors that the launches read.
     pub(super) read: u64,
     /// Bytes of those that they write.
@@ -68,7 +68,7 @@ pub(super) struct Launches {
 }
 
 /// The launches of one call, by its host function.
-pub(super) fn launches(stream: &Stream, code: &KernelCode, call: &Call) -> Result<Launches> {
+pub(crate) fn launches(stream: &Stream, code: &KernelCode, call: &Call) -> Result<Launches> {
     let module = &code.lowered;
     let mut all = Vec::new();
     let (mut read, mut written) = (0, 0);

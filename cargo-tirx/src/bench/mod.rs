@@ -8,12 +8,14 @@
 //! | `arguments` | with which arguments is it called? |
 //! | `values` | what do its tensors hold? |
 //! | `launches` | what does one call launch, and how many bytes does that move? |
+//! | `repetition` | how long do repeated calls take? |
 //! | `peak` | what does the GPU compute at most? |
 //! | `report` | how is a measurement shown? |
 
-mod arguments;
-mod launches;
+pub(crate) mod arguments;
+pub(crate) mod launches;
 mod peak;
+pub(crate) mod repetition;
 mod report;
 mod values;
 
@@ -21,12 +23,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tirx_build::{CodeForm, KernelCode};
-use tirx_rt::{Device, DeviceProperties, Event, Kernel, Stream, Tensor};
+use tirx_rt::{Device, DeviceProperties, Kernel, Stream, Tensor};
 
-use crate::failure::{Failure, Result, choice, user};
+use crate::failure::{Result, choice, user};
 use crate::output::{Output, out};
-use launches::{Repeated, image, launches, leak, runs_on};
+use arguments::Given;
+use launches::{image, launches, leak, runs_on};
 use peak::Unit;
+use repetition::{Repetition, WARM_UP};
 use report::{Measured, as_json, as_table};
 
 #[derive(clap::Args, Debug)]
@@ -66,15 +70,6 @@ pub(crate) struct Bench {
     #[arg(long)]
     json: bool,
 }
-
-/// A measurement lasts at least so long: events are exact to about half a microsecond.
-const LEAST_SAMPLE: Duration = Duration::from_millis(2);
-/// Launches before the first measurement: GPUs reach their clock after a while.
-const WARM_UP: Duration = Duration::from_millis(200);
-/// Most calls of one measurement.
-const MAX_CALLS: u32 = 4096;
-/// Most calls of one measurement that empties the cache before each: that takes longer than short kernels.
-const MAX_FLUSHED: u32 = 256;
 
 pub(crate) fn run(command: &Bench, _: &Output) -> Result<()> {
     let device = device(command)?;
@@ -139,49 +134,6 @@ fn device(command: &Bench) -> Result<Device> {
     })
 }
 
-/// The launches of a call, again and again.
-struct Repetition<'a> {
-    kernel: &'static Kernel,
-    stream: &'a Stream,
-    launches: &'a [Repeated],
-    /// More bytes than the L2 cache holds: writing them leaves nothing else in it.
-    flush: Option<Tensor<u8>>,
-}
-
-impl Repetition<'_> {
-    fn call(&self) -> tirx_rt::Result<()> {
-        for (function, launch) in self.launches {
-            #[expect(unsafe_code, reason = "the launches are those of the host function")]
-            // SAFETY: function, arguments and extents are those that the kernel's host function launches with, of
-            // tensors with the shapes that it has checked, which live until the stream is done.
-            unsafe { launch.launch(self.kernel, *function, self.stream) }?;
-        }
-        Ok(())
-    }
-
-    /// The time of this many calls.
-    fn calls(&mut self, count: u32) -> tirx_rt::Result<Duration> {
-        // Calls follow each other between two events, unless something else comes between them.
-        let (pairs, each) = match self.flush {
-            Some(_) => (count, 1),
-            None => (1, count),
-        };
-        let mut events: Vec<(Event, Event)> = Vec::new();
-        for _ in 0..pairs {
-            if let Some(memory) = &mut self.flush {
-                memory.fill_zero(self.stream)?;
-            }
-            let start = self.stream.record()?;
-            for _ in 0..each {
-                self.call()?;
-            }
-            events.push((start, self.stream.record()?));
-        }
-        self.stream.synchronize()?;
-        events.iter().map(|(start, end)| end.elapsed_since(start)).sum()
-    }
-}
-
 /// Memory of twice the size of a GPU's L2 cache.
 fn flush(command: &Bench, stream: &Stream, gpu: Option<DeviceProperties>) -> Result<Option<Tensor<u8>>> {
     let gpu = gpu.filter(|_| command.flush_l2);
@@ -196,7 +148,12 @@ fn measure(
     code: &KernelCode,
 ) -> Result<Measured> {
     let stream = device.default_stream();
-    let call = arguments::arguments(command, &stream, code)?;
+    let given = Given {
+        sizes: &command.sizes,
+        scalars: &command.scalars,
+        tensor_maps: &command.tensor_maps,
+    };
+    let call = arguments::arguments(given, &stream, code)?;
     let operations = command.operations.as_ref();
     let operations = operations
         .map(|text| arguments::number(text, &call.numbers))
@@ -208,24 +165,14 @@ fn measure(
         launches: &launches.all,
         flush: flush(command, &stream, gpu)?,
     };
-    let mut calls = |count: u32| {
-        repetition.calls(count).map_err(|error| match error {
-            tirx_rt::Error::Fault(fault) => Failure::User(vec![fault.to_diagnostic()]),
-            error => user(error),
-        })
+    let count = match gpu {
+        Some(_) => repetition.calls_of_a_sample()?,
+        None => repetition.calls(1).map(|_| 1)?,
     };
-    // The first call loads the image.
-    let mut one = calls(1)?;
-    let mut count = 1;
     if gpu.is_some() {
-        one = calls(1)?.min(one);
-        let least = one.max(Duration::from_nanos(200));
-        let wanted = LEAST_SAMPLE.as_secs_f64() / least.as_secs_f64();
-        let most = if command.flush_l2 { MAX_FLUSHED } else { MAX_CALLS };
-        count = (wanted.ceil() as u32).clamp(1, most);
         let mut spent = Duration::ZERO;
         while spent < WARM_UP {
-            spent += calls(count)?.max(Duration::from_micros(1));
+            spent += repetition.calls(count)?.max(Duration::from_micros(1));
         }
     }
     let samples = match gpu {
@@ -235,7 +182,7 @@ fn measure(
     };
     let mut seconds = Vec::new();
     for _ in 0..samples {
-        seconds.push(calls(count)?.as_secs_f64() / f64::from(count));
+        seconds.push(repetition.calls(count)?.as_secs_f64() / f64::from(count));
     }
     seconds.sort_by(f64::total_cmp);
     Ok(Measured {

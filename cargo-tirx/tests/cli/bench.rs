@@ -131,7 +131,7 @@ fn what_is_missing_is_named() {
 }
 
 /// The driver of a GPU that does nothing, as the library that programs open; none where there is no C compiler.
-fn stub_driver(folder: &Folder) -> Option<String> {
+pub(super) fn stub_driver(folder: &Folder) -> Option<String> {
     let place = folder.path("driver");
     fs::create_dir(&place).unwrap();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/stub_driver/driver.c");

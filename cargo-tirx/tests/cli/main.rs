@@ -13,6 +13,7 @@ mod programs;
 mod runs;
 mod simulator;
 mod tensor_maps;
+mod tune;
 mod workspaces;
 
 use std::fs;

@@ -10,6 +10,7 @@ mod others;
 mod project;
 mod surroundings;
 mod throw_away;
+mod tuning;
 
 use std::fs;
 

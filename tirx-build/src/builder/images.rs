@@ -223,7 +223,7 @@ impl Builder {
 }
 
 /// Whether kernels may come from an up-to-date bundle only.
-fn is_locked(environment: &Environment) -> bool {
+pub(super) fn is_locked(environment: &Environment) -> bool {
     environment.get("TIRX_LOCKED").is_some_and(|value| value != "0")
 }
 

@@ -17,7 +17,7 @@ use crate::claim::Claim;
 use crate::declare::Kernel;
 use crate::environment::Environment;
 use crate::error::{Error, Result, rename_files};
-use crate::generate::{self};
+use crate::generate::{self, GeneratedKernel};
 use crate::kernels::{compile_manifest, fill_in, write_outputs};
 use crate::libraries::{self, Libraries};
 use crate::manifest::{Manifest, NATIVE, Toolchain};
@@ -26,11 +26,12 @@ use crate::paths::{self, FileNames};
 use crate::source;
 use crate::target::{self, Targets};
 use crate::toolchain::{self, Discovered, Nvcc};
+use crate::tuned::Tunings;
 use crate::watch;
 use tirx_core::ir::Gpu;
 
 pub use bundle::{BundleAction, BundleReport, BundledKernel};
-pub use code::{CodeForm, KernelCode, disassembler};
+pub use code::{CodeForm, KernelCode, TunedKernel, disassembler};
 pub use request::{BundleRequest, build_script_declares_kernels, bundle_by_build_script};
 
 /// The default name of the manifest.
@@ -294,10 +295,17 @@ impl Builder {
             &mut inputs,
             &mut lints,
         )?;
-        let images = self.images(environment, &manifest, &kernels, &out_dir, &claim, say)?;
+        let mut images = self.images(environment, &manifest, &kernels, &out_dir, &claim, say)?;
         inputs.extend(images.bundle);
         let appears = images.missing_bundle.as_deref();
-        inputs.extend(appears.and_then(|path| watch::appearance(&out_dir, path)));
+        inputs.extend(appears.and_then(|path| watch::appearance(&out_dir, "missing", path)));
+        if kernels.iter().any(|kernel| kernel.tuned.is_some()) {
+            let tunings = self.tunings(environment, &mut kernels, &mut images.warnings)?;
+            match tunings.folder.exists() {
+                true => inputs.extend([tunings.folder]),
+                false => inputs.extend(watch::appearance(&out_dir, "untuned", &tunings.folder)),
+            }
+        }
         fill_in(&mut kernels, images.of_variants);
         let manifest_name = self
             .manifest
@@ -337,6 +345,26 @@ impl Builder {
             cached: images.cached,
             bundled: images.bundled,
         })
+    }
+
+    /// Gives the tuned kernels their records, and warnings about stale records.
+    fn tunings(
+        &self,
+        environment: &Environment,
+        kernels: &mut [GeneratedKernel],
+        warnings: &mut Vec<String>,
+    ) -> Result<Tunings> {
+        let tunings = Tunings::open(&self.manifest, &|file| paths::shown(environment, file))?;
+        let stale = tunings.fill_in(kernels);
+        if images::is_locked(environment) {
+            Error::all(stale)?;
+            return Ok(tunings);
+        }
+        for message in stale.iter().flat_map(Error::messages) {
+            let help = message.children.first().map_or("", |help| &help.text);
+            warnings.push(format!("tirx: {}; the model chooses ({help})", message.text));
+        }
+        Ok(tunings)
     }
 
     fn own_environment(&self) -> Environment {

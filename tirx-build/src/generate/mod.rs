@@ -6,6 +6,7 @@
 //! kernels::scale::{IMAGE, LOADED}         the bytes, and the kernel that loads itself
 //! kernels::add::n256(&stream, …)          a specialization: the same below kernels::add::n256
 //! kernels::add::launch(&stream, kernels::add::Constexpr { N: 256 }, …)
+//! kernels::scale::tuned(&stream, …)       the specialization that fits the sizes
 //! kernels::axpby::<f16>(&stream, …)       specializations that differ in their element types
 //! ```
 
@@ -13,6 +14,7 @@ mod choice;
 pub(crate) mod docs;
 mod format;
 pub(crate) mod names;
+mod tuned;
 
 use std::fmt::Write;
 
@@ -25,6 +27,7 @@ use crate::hash::{digest, hex};
 use crate::target::Targets;
 use choice::Choice;
 use tirx_core::ir::Gpu;
+pub(crate) use tuned::Tuned;
 
 /// A kernel with its variants.
 #[derive(Debug)]
@@ -37,6 +40,8 @@ pub(crate) struct GeneratedKernel {
     pub(crate) entry: String,
     /// Its variants: one without values, or one per specialization.
     pub(crate) variants: Vec<Variant>,
+    /// The choice between the variants, if they are candidates.
+    pub(crate) tuned: Option<Tuned>,
 }
 
 /// One image.
@@ -63,6 +68,14 @@ pub(crate) struct Variant {
 }
 
 impl GeneratedKernel {
+    /// Its path in Rust: `add`, `made::first`.
+    pub(crate) fn path(&self) -> String {
+        match &self.result {
+            Some(result) => format!("{}::{result}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
     /// Every image: those of each variant in order.
     pub(crate) fn images(&self) -> impl Iterator<Item = &Variant> {
         self.variants.iter().flat_map(Variant::each)
@@ -208,10 +221,7 @@ fn doc(text: &mut String, lines: &[String]) {
 
 fn kernel_items(text: &mut String, kernel: &GeneratedKernel) {
     let name = kernel.result.as_ref().unwrap_or(&kernel.name);
-    let path = match &kernel.result {
-        Some(result) => format!("{}::{result}", kernel.name),
-        None => kernel.name.clone(),
-    };
+    let path = kernel.path();
     if let [variant @ Variant { name: None, .. }] = kernel.variants.as_slice() {
         typed_function(text, name, kernel, variant);
         doc(text, &[format!("The layers below [`{name}`](fn@{name}).")]);
@@ -248,6 +258,9 @@ fn kernel_items(text: &mut String, kernel: &GeneratedKernel) {
     let choice = Choice::of(kernel);
     if let Some(choice) = &choice {
         choice.module_items(text);
+    }
+    if let Some(tuned) = &kernel.tuned {
+        tuned::module_items(text, kernel, tuned);
     }
     text.push_str("}\n");
     if let Some(choice) = &choice {

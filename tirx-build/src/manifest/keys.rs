@@ -4,7 +4,7 @@
 /// A key.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// The table it stands in: `defaults`, `toolchain`, `kernel`; empty for the tables themselves.
+    /// The table it stands in: `defaults`, `toolchain`, `kernel`, `kernel.tune`; empty for the tables themselves.
     pub section: &'static str,
     /// Its name.
     pub name: &'static str,
@@ -82,6 +82,9 @@ pub const KEYS: &[Key] = &[
         "Values of compile-time parameters; one Rust function each. `\"None\"` leaves a `T.Optional` parameter out."),
     key("kernel", "specialize-grid", "a table of lists", "specialize-grid = { N = [256, 512], dtype = [\"float16\", \"bfloat16\"] }",
         "none", "As `specialize`, for every combination of the values."),
+    key("kernel", "tune", "a table", "[kernel.tune]", "none",
+        "Specializations that give equal results at different speeds; the launcher `tuned` chooses one of them by the sizes of \
+         a call. Excludes `specialize` and `specialize-grid`."),
     key("kernel", "targets", "a list of strings", TARGETS, "that of `[defaults]`",
         "GPUs to compile for: one native image each in the fat binary. `\"native\"` means the GPUs of the machine that builds."),
     key("kernel", "ptx", "a string", PTX, "that of `[defaults]`",
@@ -113,6 +116,14 @@ pub const KEYS: &[Key] = &[
          `torch.cuda.get_device_properties` gives in its file."),
     key("kernel", "tvm", "a string", "tvm = \"0.27\"", "found from the file",
         "The release of TVM that the file is written for, `\"0.26\"` or `\"0.27\"`, if the file does not show it."),
+    key("kernel.tune", "values", "a table of lists", "values = { TILE = [128, 64], STAGES = [2, 3] }", "must be given",
+        "Compile-time parameters with their values. Each combination is a candidate; the combination of all first values \
+         should be a good choice, because the first candidate is the default."),
+    key("kernel.tune", "predicate", "a string", "predicate = \"TILE * STAGES <= 256\"", "every combination is a candidate",
+        "A Python expression over the parameters of `values`: combinations for which it is false are no candidates."),
+    key("kernel.tune", "sizes", "a list of tables", "sizes = [{ n = 1000 }, { n = 1_000_000 }]", "must be given",
+        "The sizes for which `cargo tirx tune` measures: values of the extents and integer parameters that matter for the \
+         choice, and of all others that a launch needs. Every table has the same names."),
 ];
 
 /// The reference page.
@@ -127,6 +138,7 @@ pub fn reference() -> String {
         ("toolchain", "`[toolchain]`"),
         ("bundle", "`[bundle]`"),
         ("kernel", "`[[kernel]]`"),
+        ("kernel.tune", "`[kernel.tune]`"),
     ];
     for (section, title) in sections {
         page.push_str(&format!(

@@ -10,6 +10,7 @@
 //! | `read` | what is a manifest, once its values are checked? |
 //! | `checks` | which names, targets, releases and flags are there? |
 //! | `values` | which specializations does a kernel have? |
+//! | `tune` | which candidates does a tuned kernel have? |
 //! | `resolve` | what is known only when a build runs: kernels of the build script, GPUs of the machine |
 
 mod checks;
@@ -21,6 +22,7 @@ mod read;
 mod resolve;
 #[cfg(test)]
 mod tests;
+mod tune;
 mod values;
 
 use std::collections::BTreeMap;
@@ -36,7 +38,10 @@ use crate::nvcc::NvccOptions;
 use crate::target::Targets;
 use crate::toolchain::Pin;
 use raw::RawManifest;
-use read::Reader;
+pub(crate) use read::Reader;
+pub use tune::TunedSizes;
+pub(crate) use tune::{Candidate, TuneParts};
+pub(crate) use values::Values;
 
 /// A manifest that was read and checked.
 #[derive(Clone, Debug)]
@@ -88,6 +93,8 @@ pub struct Kernel {
     pub entry: Option<String>,
     /// Values of its compile-time parameters; empty for a kernel that has none.
     pub specialize: Vec<BTreeMap<String, ConstValue>>,
+    /// The choice between its specializations, if they are candidates.
+    pub tune: Option<TunedSizes>,
     /// The targets to compile for.
     pub targets: Targets,
     /// The position of `native` among its targets, for `Manifest::resolve_native`.

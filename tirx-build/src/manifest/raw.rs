@@ -70,6 +70,7 @@ tables! {
         entry: "entry" optional Option<Spanned<String>>,
         specialize: "specialize" optional Option<Spanned<Vec<Spanned<Values>>>>,
         specialize_grid: "specialize-grid" optional Option<Spanned<Values>>,
+        tune: "tune" optional Option<Spanned<Record<RawTune>>>,
         targets: "targets" optional Option<Vec<Spanned<String>>>,
         ptx: "ptx" optional Option<Spanned<String>>,
         require: "require" optional Option<bool>,
@@ -84,6 +85,12 @@ tables! {
         min_occupancy: "min-occupancy" optional Option<Spanned<u32>>,
         multiprocessors: "multiprocessors" optional Option<u32>,
         tvm: "tvm" optional Option<Spanned<String>>,
+    }
+
+    RawTune {
+        values: "values" required Spanned<Values>,
+        predicate: "predicate" optional Option<Spanned<String>>,
+        sizes: "sizes" required Spanned<Vec<Spanned<Values>>>,
     }
 }
 

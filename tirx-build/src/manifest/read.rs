@@ -17,9 +17,9 @@ pub(super) fn span_of(file: FileId, range: Range<usize>) -> Span {
 }
 
 /// Checks the values and collects all errors.
-pub(super) struct Reader {
-    pub(super) file: FileId,
-    pub(super) errors: Vec<Diagnostic>,
+pub(crate) struct Reader {
+    pub(crate) file: FileId,
+    pub(crate) errors: Vec<Diagnostic>,
 }
 
 impl Reader {
@@ -163,12 +163,21 @@ impl Reader {
             if let Some(grid) = kernel.specialize_grid {
                 self.grid(&name, grid, &mut specialize, &mut specialize_spans);
             }
+            let tune = kernel.tune.and_then(|tune| {
+                let has_others = !specialize.is_empty();
+                let parts = self.tune_parts(tune);
+                let (candidates, tune) = self.tune(&name, parts, has_others)?;
+                specialize_spans = vec![tune.span; candidates.len()];
+                specialize = candidates;
+                Some(tune)
+            });
             kernels.push(Kernel {
                 entry_span: kernel.entry.as_ref().map_or(name_span, |e| self.span(e)),
                 entry: kernel.entry.map(Spanned::into_inner),
                 name,
                 text,
                 specialize,
+                tune,
                 targets: Targets { native, ptx },
                 native_span,
                 require: kernel.require.or(defaults.require).unwrap_or(false),

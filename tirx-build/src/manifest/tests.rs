@@ -167,6 +167,7 @@ fn the_table_of_keys_is_what_is_read() {
         ("toolchain", "[toolchain]\n"),
         ("bundle", "[bundle]\n"),
         ("kernel", "[[kernel]]\n"),
+        ("kernel.tune", "[[kernel]]\nname = \"a\"\n[kernel.tune]\n"),
     ] {
         let text = format!("{head}zzzzzzzzzzzz = 1\n");
         let mistake = document::read::<RawManifest>(&text).err().unwrap();
@@ -220,4 +221,136 @@ fn grids_are_every_combination() {
         let message = refused(&format!("{head}specialize-grid = {grid}\n"));
         assert!(message.contains(said), "{message}");
     }
+}
+
+const TUNED: &str = "[[kernel]]\nname = \"a\"\nsource = \"a.py\"\ntargets = [\"sm_90a\"]\n[kernel.tune]\n";
+
+#[test]
+fn candidates_are_the_combinations_that_the_predicate_keeps() {
+    let text = format!(
+        "{TUNED}values = {{ TILE = [256, 128], MODE = [\"a\\\"\", \"ä\"], FAST = [true, false] }}\n\
+         predicate = \"TILE < 200 or MODE == 'a\\\"' and FAST\"\nsizes = [{{ n = 1000, m = 0 }}, {{ n = 5, m = 7 }}]\n\
+         [[kernel]]\nname = \"b\"\nsource = \"a.py\"\ntargets = [\"sm_90a\"]\n"
+    );
+    let manifest = Manifest::parse("kernels.toml", &text).unwrap();
+    let kernel = &manifest.kernels[0];
+    let shown: Vec<String> = (kernel.specialize.iter())
+        .map(|values| crate::generate::value_text(&ConstValue::List(values.values().cloned().collect())))
+        .collect();
+    let expected = [
+        "[true, \"a\\\"\", 256]",
+        "[true, \"a\\\"\", 128]",
+        "[true, \"ä\", 128]",
+        "[false, \"a\\\"\", 128]",
+        "[false, \"ä\", 128]",
+    ];
+    assert_eq!(shown, expected);
+    let tune = kernel.tune.as_ref().unwrap();
+    assert_eq!(tune.names, ["m", "n"]);
+    assert_eq!(tune.points, [[0, 1000], [7, 5]]);
+    assert!(manifest.kernels[1].tune.is_none());
+}
+
+#[test]
+fn mistakes_in_tune_are_reported_with_their_fix() {
+    let good = "values = { TILE = [256, 128] }\nsizes = [{ n = 1 }]\n";
+    for (rest, message, help) in [
+        (
+            "sizes = [{ n = 1 }]\n",
+            "missing key `values`",
+            "for example `values = {",
+        ),
+        (
+            "values = { TILE = [1] }\n",
+            "missing key `sizes`",
+            "for example `sizes = [",
+        ),
+        (
+            "values = {}\nsizes = [{ n = 1 }]\n",
+            "`values` of kernel `a` is empty",
+            "at least one parameter",
+        ),
+        (
+            "values = { TILE = [] }\nsizes = [{ n = 1 }]\n",
+            "`TILE` of `values` has no values",
+            "`TILE = [256, 512]`",
+        ),
+        (
+            "values = { TILE = 128 }\nsizes = [{ n = 1 }]\n",
+            "`TILE` of `values` is no list",
+            "`TILE = [256, 512]`",
+        ),
+        (
+            "values = { TILE = [128, \"64\"] }\nsizes = [{ n = 1 }]\n",
+            "the values of `TILE` are of different types: a number and a string",
+            "values of one type",
+        ),
+        (
+            "values = { TILE = [1] }\nsizes = []\n",
+            "`sizes` of kernel `a` is empty",
+            "`sizes = [{ n = 1000 }",
+        ),
+        (
+            "values = { TILE = [1] }\nsizes = [{}]\n",
+            "`sizes` of kernel `a` is empty",
+            "`sizes = [{ n = 1000 }",
+        ),
+        (
+            "values = { TILE = [1] }\nsizes = [{ n = -1 }]\n",
+            "`n` of `sizes` is no size",
+            "write them as",
+        ),
+        (
+            "values = { TILE = [1] }\nsizes = [{ n = 1.5 }]\n",
+            "`n` of `sizes` is no size",
+            "write them as",
+        ),
+        (
+            "values = { TILE = [1] }\nsizes = [{ n = 1 }, { m = 1 }]\n",
+            "name different sizes: n and m",
+            "every table gives all sizes",
+        ),
+        (
+            "values = { TILE = [1] }\nsizes = [{ n = 1 }, { n = 1 }]\n",
+            "has a point twice",
+            "remove one of them",
+        ),
+        (
+            &format!("{good}predicate = \"TILE > 1000\"\n"),
+            "`predicate` of kernel `a` excludes all 2 combinations",
+            "it is true for",
+        ),
+        (
+            &format!("{good}predicate = \"TILE\"\n"),
+            "it gives a number, not a truth value",
+            "over TILE",
+        ),
+        (
+            &format!("{good}predicate = \"TIL > 1\"\n"),
+            "`predicate` of kernel `a`: ",
+            "over TILE",
+        ),
+        (
+            &format!("{good}predicate = \"TILE >\"\n"),
+            "`predicate` of kernel `a`: ",
+            "over TILE",
+        ),
+        (
+            &format!("{good}tile = 3\n"),
+            "unknown key `tile`",
+            "the keys here are `values`",
+        ),
+    ] {
+        let text = refused(&format!("{TUNED}{rest}"));
+        assert!(text.contains(message) && text.contains(help), "{rest}: {text}");
+        assert!(text.contains("kernels.toml:"), "{text}");
+    }
+    let both = refused(&format!(
+        "{}{good}",
+        TUNED.replace("[kernel.tune]", "specialize = [{ N = 1 }]\n[kernel.tune]")
+    ));
+    assert!(
+        both.contains("both specializations and `[kernel.tune]`"),
+        "{both}"
+    );
 }

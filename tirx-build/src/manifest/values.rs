@@ -12,7 +12,7 @@ use super::read::Reader;
 use crate::document::{FromToml, Wrong, integer, wrong};
 
 /// A table of values for compile-time parameters; `None` for a value that cannot be one.
-pub(super) struct Values(BTreeMap<String, Option<ConstValue>>);
+pub(crate) struct Values(pub(crate) BTreeMap<String, Option<ConstValue>>);
 
 impl FromToml for Values {
     const WORDS: (&'static str, &'static str) = ("a table", "tables");
@@ -75,7 +75,7 @@ impl Reader {
         (all, spans)
     }
 
-    /// Every combination of a grid's values, the last key's changing fastest.
+    /// Adds every combination of the values of `specialize-grid`.
     pub(super) fn grid(
         &mut self,
         kernel: &str,
@@ -83,11 +83,32 @@ impl Reader {
         all: &mut Vec<BTreeMap<String, ConstValue>>,
         spans: &mut Vec<Span>,
     ) {
+        let span = self.span(&grid);
+        let combinations = self.combinations("specialize-grid", kernel, span, grid.into_inner());
+        for values in combinations.into_iter().filter(|values| !values.is_empty()) {
+            if let Some(first) = all.iter().position(|other| *other == values) {
+                let error = Diagnostic::new(span, format!("kernel `{kernel}` has a specialization twice"))
+                    .note(spans[first], "the first is here");
+                self.errors.push(error);
+                return;
+            }
+            all.push(values);
+            spans.push(span);
+        }
+    }
+
+    /// Every combination of the values of a key, the last parameter's changing fastest; none after an error.
+    pub(super) fn combinations(
+        &mut self,
+        key: &str,
+        kernel: &str,
+        span: Span,
+        grid: Values,
+    ) -> Vec<BTreeMap<String, ConstValue>> {
         /// Most specializations of one kernel; more are considered a mistake.
         const MOST: usize = 4096;
-        let span = self.span(&grid);
         let mut combinations: Vec<BTreeMap<String, ConstValue>> = vec![BTreeMap::new()];
-        for (name, values) in grid.into_inner().0 {
+        for (name, values) in grid.0 {
             let items = match values {
                 Some(ConstValue::List(items)) if !items.is_empty() => items,
                 Some(other) => {
@@ -97,10 +118,10 @@ impl Reader {
                     };
                     self.error(
                         span,
-                        format!("`{name}` of `specialize-grid` {is}"),
+                        format!("`{name}` of `{key}` {is}"),
                         format!("write it as `{name} = [256, 512]`"),
                     );
-                    return;
+                    return Vec::new();
                 }
                 None => {
                     self.error(
@@ -108,16 +129,16 @@ impl Reader {
                         format!("`{name}` cannot be a compile-time value"),
                         "use an integer, a number, a bool, a string, or a list or a table of these",
                     );
-                    return;
+                    return Vec::new();
                 }
             };
             if combinations.len() * items.len() > MOST {
                 self.error(
                     span,
-                    format!("`specialize-grid` of kernel `{kernel}` has more than {MOST} combinations"),
+                    format!("`{key}` of kernel `{kernel}` has more than {MOST} combinations"),
                     "each is compiled by itself: give fewer values",
                 );
-                return;
+                return Vec::new();
             }
             combinations = combinations
                 .iter()
@@ -130,16 +151,7 @@ impl Reader {
                 })
                 .collect();
         }
-        for values in combinations.into_iter().filter(|values| !values.is_empty()) {
-            if let Some(first) = all.iter().position(|other| *other == values) {
-                let error = Diagnostic::new(span, format!("kernel `{kernel}` has a specialization twice"))
-                    .note(spans[first], "the first is here");
-                self.errors.push(error);
-                return;
-            }
-            all.push(values);
-            spans.push(span);
-        }
+        combinations
     }
 }
 

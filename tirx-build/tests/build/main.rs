@@ -5,6 +5,7 @@ mod bundle;
 mod messages;
 mod package;
 mod store;
+mod tuning;
 
 use std::fs;
 use std::path::Path;

@@ -10,10 +10,12 @@
 mod checked;
 mod code;
 mod expr;
+mod grid;
 mod launch;
 mod names;
 mod stmt;
 
+pub use grid::blocks;
 pub use launch::RAW_DOCS;
 
 use std::sync::Arc;
