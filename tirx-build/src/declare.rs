@@ -53,7 +53,7 @@ impl Tune {
         self
     }
 
-    /// Adds sizes to measure: values of extents and integer parameters.
+    /// Adds sizes to measure: values of extents and integer parameters. A kernel whose sizes are all fixed has none.
     pub fn sizes<N: Into<String>>(mut self, sizes: impl IntoIterator<Item = (N, i64)>) -> Tune {
         self.sizes.push(
             sizes
@@ -74,7 +74,7 @@ impl Tune {
             values: Values(self.values.iter().map(list).collect()),
             span: Span::NONE,
             predicate: self.predicate.clone().map(|text| (text, Span::NONE)),
-            sizes: self.sizes.iter().map(point).collect(),
+            sizes: (!self.sizes.is_empty()).then(|| self.sizes.iter().map(point).collect()),
             sizes_span: Span::NONE,
         };
         let mut reader = Reader {

@@ -57,7 +57,7 @@ pub(crate) fn tuned(
         let Some((_, read)) = known.iter().find(|(known, _)| known == name) else {
             let known: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
             let help = match (suggest(name, known.iter().copied()), known.as_slice()) {
-                (_, []) => "its shapes are all fixed, so there is nothing to choose by".to_string(),
+                (_, []) => "its sizes are all fixed: leave `sizes` out".to_string(),
                 (Some(near), _) => format!("did you mean `{near}`?"),
                 (None, known) => format!("its sizes are {}", known.join(", ")),
             };
@@ -71,7 +71,10 @@ pub(crate) fn tuned(
     }
     if let Some((missing, _)) = known.iter().find(|(known, _)| !tune.names.contains(known)) {
         let message = format!("`sizes` of kernel `{}` does not give `{missing}`", kernel.name);
-        let help = format!("add `{missing} = …` to each table: a measurement needs all sizes of a launch");
+        let help = match tune.names.is_empty() {
+            true => format!("add the sizes to measure: `sizes = [{{ {missing} = 1000 }}]`"),
+            false => format!("add `{missing} = …` to each table: a measurement needs all sizes of a launch"),
+        };
         return Err(refuse(tune.sizes_span, message, help));
     }
     let names = tune.names.clone();

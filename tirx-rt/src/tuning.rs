@@ -270,6 +270,13 @@ mod tests {
         assert_eq!(modelled(TILES, &[16384, 16384], 132), 0);
         // A tile of 256 rows would be empty for the most part.
         assert_eq!(modelled(TILES, &[40, 1 << 20], 132), 1);
+        // Fixed sizes: 100 blocks are one wave, 150 smaller ones are two.
+        let fixed = |blocks: Blocks| TuningCandidate {
+            name: "fixed",
+            blocks: Some(blocks),
+        };
+        let few = [fixed(|_| Wide::from(150)), fixed(|_| Wide::from(100))];
+        assert_eq!(modelled(&few, &[], 132), 1);
         // No blocks at all, and sizes beyond 64 bits.
         assert_eq!(modelled(TILES, &[0, 0], 132), 0);
         assert_eq!(modelled(TILES, &[i64::MAX / 2, i64::MAX / 2], 132), 0);

@@ -197,7 +197,7 @@ fn verify(stream: &Stream, kernel: &TunedKernel, candidates: &[Candidate<'_>], p
             None => expected = Some(outputs),
             Some(expected) => expected.compare(&outputs).map_err(|difference| {
                 user(format_args!(
-                    "candidates of `{}` give different results at {}: {difference} of `{}` and `{name}`\n  = help: a tuned \
+                    "candidates of `{}` give different results{}: {difference} of `{}` and `{name}`\n  = help: a tuned \
                      parameter may change the speed of a kernel, not its results",
                     kernel.name,
                     shown(&kernel.sizes, point),
@@ -209,14 +209,17 @@ fn verify(stream: &Stream, kernel: &TunedKernel, candidates: &[Candidate<'_>], p
     Ok(())
 }
 
-/// `m = 4096, n = 128`.
+/// ` at m = 4096, n = 128`; empty if all sizes are fixed.
 fn shown(names: &[String], point: &[i64]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
     let pairs: Vec<String> = names
         .iter()
         .zip(point)
         .map(|(name, size)| format!("{name} = {size}"))
         .collect();
-    pairs.join(", ")
+    format!(" at {}", pairs.join(", "))
 }
 
 fn verify_only(
@@ -246,7 +249,7 @@ fn verify_only(
     }
     verify(&device.default_stream(), kernel, candidates, &point)?;
     out(&format!(
-        "{}: {} verified on the simulator at {}\n",
+        "{}: {} verified on the simulator{}\n",
         kernel.name,
         counted(candidates.len(), "candidate"),
         shown(&kernel.sizes, &point)

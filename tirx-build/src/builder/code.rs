@@ -54,52 +54,7 @@ pub struct KernelCode {
     pub nvcc: String,
 }
 
-/// A tuned kernel, for `cargo tirx tune`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TunedKernel {
-    /// Its path in Rust: `scale`.
-    pub name: String,
-    /// The hash of its candidates, which a record of their times names.
-    pub hash: String,
-    /// Its candidates' names in Rust: `tile256`.
-    pub candidates: Vec<String>,
-    /// The names of the sizes that choose a candidate.
-    pub sizes: Vec<String>,
-    /// The sizes to measure.
-    pub points: Vec<Vec<i64>>,
-}
-
 impl Builder {
-    /// The tuned kernels of the manifest, in its order; nvcc is not called.
-    ///
-    /// # Errors
-    /// As [`check`](Builder::check).
-    pub fn tuned(&self) -> Result<Vec<TunedKernel>> {
-        let shown = self.manifest.to_string_lossy().replace('\\', "/");
-        let names = FileNames::new(&self.environment, &self.manifest, &shown);
-        let tuned = || {
-            let environment = self.own_environment();
-            let mut manifest = self.parse_manifest(&shown, "name the manifest with --manifest")?;
-            manifest.kernels.retain(|kernel| kernel.tune.is_some());
-            manifest.resolve_native(|| toolchain::architectures(&environment))?;
-            let libraries = Libraries::of(&environment);
-            let (inputs, warnings) = (&mut Default::default(), &mut Vec::new());
-            let kernels = compile_manifest(&manifest, &self.manifest, &libraries, None, inputs, warnings)?;
-            let tuned = kernels.iter().filter_map(|kernel| {
-                let tuned = kernel.tuned.as_ref()?;
-                Some(TunedKernel {
-                    name: kernel.path(),
-                    hash: tuned.hash.clone(),
-                    candidates: kernel.variants.iter().filter_map(|v| v.name.clone()).collect(),
-                    sizes: tuned.names.clone(),
-                    points: tuned.points.clone(),
-                })
-            });
-            Ok(tuned.collect())
-        };
-        tuned().map_err(|error: Error| error.with_files_named(&|file| names.name(file)))
-    }
-
     /// The code of the kernels that `wanted` selects by their path in Rust, for each target, compiled with the lines of the
     /// kernel file.
     ///

@@ -4,6 +4,7 @@ mod bundle;
 mod code;
 mod images;
 mod request;
+mod tunings;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +18,7 @@ use crate::claim::Claim;
 use crate::declare::Kernel;
 use crate::environment::Environment;
 use crate::error::{Error, Result, rename_files};
-use crate::generate::{self, GeneratedKernel};
+use crate::generate::{self};
 use crate::kernels::{compile_manifest, fill_in, write_outputs};
 use crate::libraries::{self, Libraries};
 use crate::manifest::{Manifest, NATIVE, Toolchain};
@@ -26,13 +27,13 @@ use crate::paths::{self, FileNames};
 use crate::source;
 use crate::target::{self, Targets};
 use crate::toolchain::{self, Discovered, Nvcc};
-use crate::tuned::Tunings;
 use crate::watch;
 use tirx_core::ir::Gpu;
 
 pub use bundle::{BundleAction, BundleReport, BundledKernel};
-pub use code::{CodeForm, KernelCode, TunedKernel, disassembler};
+pub use code::{CodeForm, KernelCode, disassembler};
 pub use request::{BundleRequest, build_script_declares_kernels, bundle_by_build_script};
+pub use tunings::TunedKernel;
 
 /// The default name of the manifest.
 const MANIFEST: &str = "kernels.toml";
@@ -345,26 +346,6 @@ impl Builder {
             cached: images.cached,
             bundled: images.bundled,
         })
-    }
-
-    /// Gives the tuned kernels their records, and warnings about stale records.
-    fn tunings(
-        &self,
-        environment: &Environment,
-        kernels: &mut [GeneratedKernel],
-        warnings: &mut Vec<String>,
-    ) -> Result<Tunings> {
-        let tunings = Tunings::open(&self.manifest, &|file| paths::shown(environment, file))?;
-        let stale = tunings.fill_in(kernels);
-        if images::is_locked(environment) {
-            Error::all(stale)?;
-            return Ok(tunings);
-        }
-        for message in stale.iter().flat_map(Error::messages) {
-            let help = message.children.first().map_or("", |help| &help.text);
-            warnings.push(format!("tirx: {}; the model chooses ({help})", message.text));
-        }
-        Ok(tunings)
     }
 
     fn own_environment(&self) -> Environment {

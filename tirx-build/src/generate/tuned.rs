@@ -68,11 +68,14 @@ pub(super) fn module_items(text: &mut String, kernel: &GeneratedKernel, tuned: &
         }
     };
     let sizes: Vec<String> = tuned.names.iter().map(|name| format!("`{name}`")).collect();
-    let sizes = sizes.join(", ");
+    let by = match sizes.is_empty() {
+        true => "device".to_string(),
+        false => format!("device and {}", sizes.join(", ")),
+    };
     doc(
         text,
         &[
-            format!("The choice between the specializations by {sizes}."),
+            format!("The choice between the specializations by {by}."),
             String::new(),
             measured,
         ],
@@ -85,7 +88,7 @@ pub(super) fn module_items(text: &mut String, kernel: &GeneratedKernel, tuned: &
     doc(
         text,
         &[
-            format!("Launches the specialization that [`TUNING`] chooses by {sizes}."),
+            format!("Launches the specialization that [`TUNING`] chooses by {by}."),
             String::new(),
             "# Errors".to_string(),
             String::new(),

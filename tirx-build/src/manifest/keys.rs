@@ -121,7 +121,7 @@ pub const KEYS: &[Key] = &[
          should be a good choice, because the first candidate is the default."),
     key("kernel.tune", "predicate", "a string", "predicate = \"TILE * STAGES <= 256\"", "every combination is a candidate",
         "A Python expression over the parameters of `values`: combinations for which it is false are no candidates."),
-    key("kernel.tune", "sizes", "a list of tables", "sizes = [{ n = 1000 }, { n = 1_000_000 }]", "must be given",
+    key("kernel.tune", "sizes", "a list of tables", "sizes = [{ n = 1000 }, { n = 1_000_000 }]", "the kernel's sizes are all fixed",
         "The sizes for which `cargo tirx tune` measures: values of the extents and integer parameters that matter for the \
          choice, and of all others that a launch needs. Every table has the same names."),
 ];

@@ -90,7 +90,7 @@ tables! {
     RawTune {
         values: "values" required Spanned<Values>,
         predicate: "predicate" optional Option<Spanned<String>>,
-        sizes: "sizes" required Spanned<Vec<Spanned<Values>>>,
+        sizes: "sizes" optional Option<Spanned<Vec<Spanned<Values>>>>,
     }
 }
 

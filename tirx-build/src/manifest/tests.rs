@@ -261,11 +261,6 @@ fn mistakes_in_tune_are_reported_with_their_fix() {
             "for example `values = {",
         ),
         (
-            "values = { TILE = [1] }\n",
-            "missing key `sizes`",
-            "for example `sizes = [",
-        ),
-        (
             "values = {}\nsizes = [{ n = 1 }]\n",
             "`values` of kernel `a` is empty",
             "at least one parameter",

@@ -20,7 +20,7 @@ pub struct TunedSizes {
     pub points: Vec<Vec<i64>>,
     /// The position of the values.
     pub span: Span,
-    /// The position of the sizes.
+    /// The position of the sizes, or of the values if all sizes are fixed.
     pub sizes_span: Span,
 }
 
@@ -29,7 +29,8 @@ pub(crate) struct TuneParts {
     pub(crate) values: Values,
     pub(crate) span: Span,
     pub(crate) predicate: Option<(String, Span)>,
-    pub(crate) sizes: Vec<(Values, Span)>,
+    /// `None` for a kernel whose sizes are all fixed.
+    pub(crate) sizes: Option<Vec<(Values, Span)>>,
     pub(crate) sizes_span: Span,
 }
 
@@ -40,17 +41,19 @@ impl Reader {
     /// The parts of a table of the manifest.
     pub(super) fn tune_parts(&self, raw: Spanned<Record<RawTune>>) -> TuneParts {
         let raw = raw.into_inner().0;
+        let span = self.span(&raw.values);
         TuneParts {
-            span: self.span(&raw.values),
+            span,
             values: raw.values.into_inner(),
             predicate: raw
                 .predicate
                 .map(|text| (text.get_ref().clone(), self.span(&text))),
-            sizes_span: self.span(&raw.sizes),
-            sizes: (raw.sizes.into_inner().into_iter())
-                .map(|table| (self.span(&table), table))
-                .map(|(span, table)| (table.into_inner(), span))
-                .collect(),
+            sizes_span: raw.sizes.as_ref().map_or(span, |sizes| self.span(sizes)),
+            sizes: raw.sizes.map(|sizes| {
+                let table = |table: Spanned<Values>| (self.span(&table), table.into_inner());
+                let tables = sizes.into_inner().into_iter().map(table);
+                tables.map(|(span, table)| (table, span)).collect()
+            }),
         }
     }
 
@@ -87,7 +90,10 @@ impl Reader {
                 "give at least one parameter: `values = { TILE = [128, 64] }`",
             );
         }
-        let (names, points) = self.sizes(kernel, sizes_span, sizes);
+        let (names, points) = match sizes {
+            Some(sizes) => self.sizes(kernel, sizes_span, sizes),
+            None => (Vec::new(), vec![Vec::new()]),
+        };
         if self.errors.len() > before {
             return None;
         }

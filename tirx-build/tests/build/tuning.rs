@@ -289,3 +289,38 @@ fn build_scripts_declare_tuned_kernels() {
         .to_string();
     assert!(error.contains("name different sizes"), "{error}");
 }
+
+#[test]
+fn a_kernel_of_fixed_sizes_is_tuned_by_device_alone() {
+    let package = package();
+    package.write(
+        "kernels.py",
+        "from tvm.script import tirx as T\n\n@T.jit\ndef scale(A: T.Buffer((1000,), \"float32\"), *, TILE: T.constexpr):\n    \
+         T.device_entry(); bx = T.cta_id([T.ceildiv(1000, TILE)]); tx = T.thread_id([TILE])\n    \
+         if bx * TILE + tx < 1000:\n        A[bx * TILE + tx] = A[bx * TILE + tx] * 2.0\n",
+    );
+    let sizes = MANIFEST.find("sizes").unwrap();
+    package.write("kernels.toml", &MANIFEST[..sizes]);
+    assert_eq!(tuned(&package).points, [Vec::<i64>::new()]);
+    let mut record = record(&package);
+    record.kernels[0].points[0].sizes.clear();
+    write(&package, &record);
+    assert!(told(&package).is_empty());
+    let text = package.text("out/tirx_kernels.rs");
+    for part in ["TUNING.choose(stream, &[])?", "(&[], &[2.5, 1.25])", "by device."] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    package.write("kernels.toml", MANIFEST);
+    let error = package.build(none()).unwrap_err().to_string();
+    assert!(
+        error.contains("its sizes are all fixed: leave `sizes` out"),
+        "{error}"
+    );
+    package.write("kernels.py", KERNELS);
+    package.write("kernels.toml", &MANIFEST[..sizes]);
+    let error = package.build(none()).unwrap_err().to_string();
+    assert!(
+        error.contains("does not give `rows`") && error.contains("`sizes = [{ rows = 1000 }]`"),
+        "{error}"
+    );
+}
