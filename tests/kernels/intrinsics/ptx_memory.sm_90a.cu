@@ -65,7 +65,7 @@ __device__ __forceinline__ unsigned int tirx_ptx_ld_weak_global_cg_b32(void* add
   return r0;
 }
 
-extern "C" __global__ void __launch_bounds__(8) loads_kernel(unsigned int* __restrict__ A_ptr, unsigned int* __restrict__ B_ptr, int64_t* __restrict__ C_ptr, uint8_t* __restrict__ D_ptr) {
+extern "C" __global__ void __launch_bounds__(8) loads_kernel(unsigned int* A_ptr, unsigned int* B_ptr, int64_t* C_ptr, uint8_t* D_ptr) {
   asm volatile("" : : "r"(threadIdx.x));
   B_ptr[(int)threadIdx.x] = tirx_ptx_ld_global_u32(&A_ptr[(int)threadIdx.x]);
   B_ptr[(int)threadIdx.x + 8] = tirx_ptx_ld_weak_global_cg_b32(&A_ptr[7 - (int)threadIdx.x]);
@@ -149,7 +149,7 @@ __device__ __forceinline__ void tirx_ptx_st_weak_global_cs_b32(void* address, un
   asm volatile("st.weak.global.cs.b32 [%0], %1;" :  : "l"(address), "r"(r0) : "memory");
 }
 
-extern "C" __global__ void __launch_bounds__(8) stores_kernel(unsigned int* A_ptr, unsigned int* __restrict__ B_ptr, uint8_t* __restrict__ C_ptr, unsigned int* __restrict__ D_ptr) {
+extern "C" __global__ void __launch_bounds__(8) stores_kernel(unsigned int* A_ptr, unsigned int* B_ptr, uint8_t* C_ptr, unsigned int* D_ptr) {
   asm volatile("" : : "r"(threadIdx.x));
   __shared__ alignas(64) unsigned int S[8];
   tirx_ptx_st_shared_u32(&S[7 - (int)threadIdx.x], A_ptr[(int)threadIdx.x]);
@@ -228,7 +228,7 @@ __device__ __forceinline__ void tirx_ptx_red_shared_add_u32(void* address, unsig
   asm volatile("red.shared.add.u32 [%0], %1;" :  : "r"((unsigned int)__cvta_generic_to_shared(address)), "r"(r0) : "memory");
 }
 
-extern "C" __global__ void __launch_bounds__(32) updates_kernel(const unsigned int* __restrict__ A_ptr, unsigned int* B_ptr, int* __restrict__ C_ptr, float* D_ptr, uint64_t* __restrict__ E_ptr, unsigned int* __restrict__ P_ptr) {
+extern "C" __global__ void __launch_bounds__(32) updates_kernel(const unsigned int* A_ptr, unsigned int* B_ptr, int* C_ptr, float* D_ptr, uint64_t* E_ptr, unsigned int* P_ptr) {
   asm volatile("" : : "r"(threadIdx.x));
   __shared__ alignas(64) unsigned int S[1];
   if ((int)threadIdx.x == 0) {
