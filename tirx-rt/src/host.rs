@@ -441,15 +441,29 @@ fn bad_extent(
     }
 }
 
+/// The smaller float: the second, if a value is NaN or both are equal.
+#[inline]
+#[must_use]
+pub fn min<T: PartialOrd>(a: T, b: T) -> T {
+    if a < b { a } else { b }
+}
+
+/// The larger float: the second, if a value is NaN or both are equal.
+#[inline]
+#[must_use]
+pub fn max<T: PartialOrd>(a: T, b: T) -> T {
+    if a > b { a } else { b }
+}
+
 macro_rules! divisions {
-    ($($(#[$doc:meta])* $name:ident, $method:ident, $adjust:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $ty:ty, $method:ident, $adjust:expr;)*) => {$(
         $(#[$doc])*
         ///
         /// # Errors
         /// [`Error::Check`] for a division by zero (or one that overflows).
         #[inline]
-        pub fn $name(kernel: &'static str, a: i64, b: i64) -> Result<i64> {
-            let adjust: fn(i64, i64, i64) -> i64 = $adjust;
+        pub fn $name(kernel: &'static str, a: $ty, b: $ty) -> Result<$ty> {
+            let adjust: fn($ty, $ty, $ty) -> $ty = $adjust;
             a.$method(b)
                 .map(|value| adjust(value, a, b))
                 .ok_or_else(|| check_failed(kernel, format_args!("{a} divided by {b}")))
@@ -459,13 +473,17 @@ macro_rules! divisions {
 
 divisions! {
     /// `a / b`, rounded to zero.
-    trunc_div, checked_div, |q, _, _| q;
+    trunc_div: i64, checked_div, |q, _, _| q;
     /// The remainder of [`trunc_div`].
-    trunc_mod, checked_rem, |r, _, _| r;
+    trunc_mod: i64, checked_rem, |r, _, _| r;
     /// `a / b`, rounded to minus infinity.
-    floor_div, checked_div, |q, a, b| if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q };
+    floor_div: i64, checked_div, |q, a, b| if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q };
     /// The remainder of [`floor_div`].
-    floor_mod, checked_rem, |r, _, b| if r != 0 && (r < 0) != (b < 0) { r + b } else { r };
+    floor_mod: i64, checked_rem, |r, _, b| if r != 0 && (r < 0) != (b < 0) { r + b } else { r };
+    /// The quotient of unsigned integers.
+    unsigned_div: u64, checked_div, |q, _, _| q;
+    /// The remainder of unsigned integers.
+    unsigned_mod: u64, checked_rem, |r, _, _| r;
 }
 
 /// Before a launch: the tensors are on the stream's device, and the stream waits for earlier work on them.

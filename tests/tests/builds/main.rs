@@ -4,6 +4,7 @@
 
 mod book;
 mod bundle;
+mod host_operators;
 mod kill;
 mod library;
 mod others;

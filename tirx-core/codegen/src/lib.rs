@@ -9,6 +9,5 @@ use tirx_ir::intrin;
 use tirx_source::{diagnostic, source};
 
 pub mod c;
-mod checked;
 pub mod cuda;
 pub mod rust;

@@ -8,6 +8,7 @@ mod value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tirx_ir::abi::host::operators::Scalar;
 use tirx_ir::abi::tensor_map::{self, Encode};
 use tirx_ir::abi::{self, Check, Field, LaunchParam, What};
 use tirx_ir::intrin::{Op, Operands};
@@ -149,22 +150,26 @@ pub fn run(
     let [_, args, count, _] = func.params.as_slice() else {
         return Err("the host function does not have the packed calling convention".to_string());
     };
-    let mut machine = Machine {
-        module,
-        names,
-        arguments,
-        values: HashMap::new(),
-        exact: HashMap::new(),
-        launch,
-        stack: Vec::new(),
-        maps: Vec::new(),
-        steps: 0,
-    };
+    let mut machine = Machine::new(module, names, arguments, launch);
     machine.values.insert(args.clone(), Value::Handle(Handle::Args));
     machine
         .values
         .insert(count.clone(), Value::Int(arguments.len() as i128));
     machine.stmt(&func.body).map(|_| ())
+}
+
+/// The value of an expression of host code whose variables have these values.
+///
+/// # Errors
+/// A message, for an expression that host code cannot compute and for a division that has no value.
+pub fn evaluate(expr: &Expr, variables: &[(Var, Scalar)]) -> Result<Scalar, String> {
+    let module = IRModule::default();
+    let mut launch = |_: &Launch| Ok(());
+    let mut machine = Machine::new(&module, &[], &[], &mut launch);
+    for (var, value) in variables {
+        machine.values.insert(var.clone(), (*value).into());
+    }
+    machine.value(expr)?.scalar()
 }
 
 /// A pointer of the packed calling convention.
@@ -187,6 +192,10 @@ enum Value {
     Handle(Handle),
 }
 
+/// An integer computed without wrapping; `None` after overflow or a division by zero.
+#[derive(Clone, Copy, Debug)]
+struct Exact(Option<i64>);
+
 /// Whether the function continues after a statement.
 #[derive(Clone, Copy, PartialEq)]
 enum Flow {
@@ -200,7 +209,7 @@ struct Machine<'a> {
     arguments: &'a [Argument],
     values: HashMap<Var, Value>,
     /// Integers bound to names, computed without wrapping.
-    exact: HashMap<Var, i128>,
+    exact: HashMap<Var, Exact>,
     launch: &'a mut dyn FnMut(&Launch) -> Result<(), String>,
     /// The stack of packed arguments, in a host function that builds one.
     stack: Vec<Option<Expr>>,
@@ -215,7 +224,26 @@ const MAX_STEPS: u64 = 10_000_000;
 
 type Result<T, E = String> = std::result::Result<T, E>;
 
-impl Machine<'_> {
+impl<'a> Machine<'a> {
+    fn new(
+        module: &'a IRModule,
+        names: &'a [String],
+        arguments: &'a [Argument],
+        launch: &'a mut dyn FnMut(&Launch) -> Result<(), String>,
+    ) -> Machine<'a> {
+        Machine {
+            module,
+            names,
+            arguments,
+            values: HashMap::new(),
+            exact: HashMap::new(),
+            launch,
+            stack: Vec::new(),
+            maps: Vec::new(),
+            steps: 0,
+        }
+    }
+
     fn stmt(&mut self, stmt: &Stmt) -> Result<Flow> {
         self.steps += 1;
         if self.steps > MAX_STEPS {
@@ -234,9 +262,8 @@ impl Machine<'_> {
             StmtKind::Attr(Attr { body, .. }) => return self.stmt(body),
             StmtKind::DeclBuffer(_) => {}
             StmtKind::Bind(var, value) => {
-                if let Some(exact) = matches!(value.kind, ExprKind::Binary(..) | ExprKind::Cast(_))
-                    .then(|| self.unbounded(value, 0))
-                    .flatten()
+                if matches!(value.kind, ExprKind::Binary(..) | ExprKind::Cast(_))
+                    && let Some(exact) = self.exact(value)?
                 {
                     self.exact.insert(var.clone(), exact);
                     self.fits(value, exact)?;
@@ -292,8 +319,11 @@ impl Machine<'_> {
     }
 
     /// Checks that an extent that is read as `int32` was not cut, as launchers do.
-    fn fits(&mut self, value: &Expr, exact: i128) -> Result<()> {
+    fn fits(&mut self, value: &Expr, exact: Exact) -> Result<()> {
         let Some(wide) = abi::descriptor_value(value) else {
+            return Ok(());
+        };
+        let Exact(Some(exact)) = exact else {
             return Ok(());
         };
         match (
@@ -439,7 +469,13 @@ impl Machine<'_> {
         }
         for rule in encode.rules() {
             if !self.holds(&rule.condition)? {
-                let (map, value) = (encode.map.name(), self.number(&rule.value)?);
+                let map = encode.map.name();
+                let value = match self.exact(&rule.value)? {
+                    Some(Exact(Some(value))) => value.to_string(),
+                    // As in the launchers.
+                    Some(Exact(None)) => "more than 64 bits hold".to_string(),
+                    None => self.int(&rule.value)?.to_string(),
+                };
                 return Err(format!(
                     "tensor map `{map}`: {} is {value}, expected {}",
                     rule.field, rule.expected

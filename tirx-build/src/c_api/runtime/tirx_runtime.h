@@ -226,6 +226,14 @@ static inline uint64_t tirx_umod(uint64_t a, uint64_t b, bool* by_zero) {
   if (b == 0) *by_zero = true;
   return b == 0 ? 0 : a % b;
 }
+/* Floats to integers: truncated; the nearest integer of the type, or zero for NaN. */
+static inline int64_t tirx_to_int(double value, int64_t min, int64_t max) {
+  if (value != value) return 0;
+  return value <= (double)min ? min : value >= (double)max ? max : (int64_t)value;
+}
+static inline uint64_t tirx_to_uint(double value, uint64_t max) {
+  return !(value > 0) ? 0 : value >= (double)max ? max : (uint64_t)value;
+}
 static inline int tirx_popcount(uint64_t value) {
   int count = 0;
   for (; value; value &= value - 1) ++count;

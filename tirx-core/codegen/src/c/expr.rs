@@ -6,10 +6,10 @@
 use rustc_hash::FxHashMap;
 
 use super::{Result, c_scalar};
-use crate::intrin::Op;
-use crate::ir::abi::{Field, moved_pointer, unsupported};
-use crate::ir::at;
-use crate::ir::{BinOp, DType, ElementType, Expr, ExprKind, Var};
+use crate::ir::abi::host::HostExpr;
+use crate::ir::abi::host::operators::{Form, HostOperator};
+use crate::ir::abi::{Field, unsupported};
+use crate::ir::{DType, ElementType, Expr, Var};
 
 /// Prints expressions of one function.
 #[derive(Default)]
@@ -43,27 +43,45 @@ impl Printer {
     }
 
     pub(super) fn expr(&mut self, e: &Expr) -> Result<String> {
-        if let Some(moved) = moved_pointer(e) {
-            return self.expr(&moved);
-        }
-        Ok(match &e.kind {
-            ExprKind::Int(v) => integer(e.dtype, *v),
-            ExprKind::Float(v) => float(e.dtype, *v),
-            ExprKind::Var(var) => match self.known.get(var) {
+        Ok(match HostExpr::from_expr(e)? {
+            HostExpr::Int(v) => integer(e.dtype, v),
+            HostExpr::Float(v) => float(e.dtype, v),
+            HostExpr::Var(var) => match self.known.get(&var) {
                 Some(text) => text.clone(),
                 None => return Err(unsupported(e, &format!("variable `{}`", var.name()))),
             },
-            ExprKind::Cast(inner) => self.cast(e, inner)?,
-            ExprKind::Not(inner) => format!("(!{})", self.expr(inner)?),
-            ExprKind::Binary(op, a, b) => self.binary(e, *op, a, b)?,
-            ExprKind::Select(c, t, f) => self.choice(c, t, f)?,
-            ExprKind::Let(var, value, body) => {
-                let value = self.expr(value)?;
-                self.define(var, value);
-                self.expr(body)?
+            HostExpr::Convert(inner) => self.cast(e, &inner)?,
+            HostExpr::Reinterpret(inner) => {
+                let value = self.expr(&inner)?;
+                match (inner.dtype.is_handle(), e.dtype.is_handle()) {
+                    (true, true) => value,
+                    (true, false) => format!("(({})(uintptr_t){value})", self.c_type(e)?),
+                    (false, true) => format!("((void*)(uintptr_t){value})"),
+                    (false, false) => {
+                        let (from, to) = (self.c_type(&inner)?, self.c_type(e)?);
+                        format!("(((union {{ {from} from; {to} to; }}){{{value}}}).to)")
+                    }
+                }
             }
-            ExprKind::Call { op, args } => self.call(e, *op, args)?,
-            _ => return Err(unsupported(e, "this expression")),
+            HostExpr::Operation(row, operands) => self.operation(e, row, &operands)?,
+            HostExpr::Choice([c, t, f]) => {
+                let (c, t, f) = (self.expr(&c)?, self.expr(&t)?, self.expr(&f)?);
+                format!("({c} ? {t} : {f})")
+            }
+            HostExpr::Let(var, value, body) => {
+                let value = self.expr(&value)?;
+                self.define(&var, value);
+                self.expr(&body)?
+            }
+            HostExpr::Field { object, index, field } => self.argument_field(e, &object, &index, field)?,
+            HostExpr::AddBytes(pointer, offset) => {
+                format!(
+                    "((void*)((char*){} + {}))",
+                    self.expr(&pointer)?,
+                    self.expr(&offset)?
+                )
+            }
+            HostExpr::IsNull(pointer) => format!("({} == NULL)", self.expr(&pointer)?),
         })
     }
 
@@ -87,153 +105,58 @@ impl Printer {
         if to.is_bool() {
             return Ok(format!("({value} != 0)"));
         }
-        Ok(format!("(({}){value})", self.c_type(e)?))
-    }
-
-    fn binary(&mut self, e: &Expr, op: BinOp, a: &Expr, b: &Expr) -> Result<String> {
-        let (x, y) = (self.expr(a)?, self.expr(b)?);
-        let dtype = a.dtype;
-        if half_name(dtype).is_some() {
-            return Err(unsupported(e, &format!("arithmetic of {dtype}")));
+        let ty = self.c_type(e)?;
+        if from.is_floating() && to.is_integer() {
+            // C does not define the conversion of a number that the type does not hold.
+            let max = to.max_int().map(|max| integer(to, max)).unwrap_or_default();
+            return Ok(match to.min_int().filter(|_| to.is_int()) {
+                Some(min) => format!("(({ty})tirx_to_int({value}, {}, {max}))", integer(to, min)),
+                None => format!("(({ty})tirx_to_uint({value}, {max}))"),
+            });
         }
-        let sign = match op {
-            BinOp::And => "&&",
-            BinOp::Or => "||",
-            BinOp::Eq => "==",
-            BinOp::Ne => "!=",
-            BinOp::Lt => "<",
-            BinOp::Le => "<=",
-            BinOp::Gt => ">",
-            BinOp::Ge => ">=",
-            BinOp::Min => return Ok(format!("({x} < {y} ? {x} : {y})")),
-            BinOp::Max => return Ok(format!("({x} > {y} ? {x} : {y})")),
-            BinOp::Add | BinOp::Sub | BinOp::Mul => {
-                let sign = match op {
-                    BinOp::Add => '+',
-                    BinOp::Sub => '-',
-                    _ => '*',
-                };
-                // Narrow integers are computed as `int` and truncated.
-                return Ok(match dtype.is_floating() || dtype.bits >= 32 {
-                    true => format!("({x} {sign} {y})"),
-                    false => format!("(({})({x} {sign} {y}))", self.c_type(e)?),
-                });
-            }
-            BinOp::Div if dtype.is_floating() => "/",
-            BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod if dtype.is_floating() => {
-                return Err(unsupported(e, "this division of floats"));
-            }
-            BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod => {
-                let ty = self.c_type(e)?;
-                if let Some(divisor) = b.as_int().filter(|d| *d > 0) {
-                    let floors = matches!(op, BinOp::FloorDiv | BinOp::FloorMod);
-                    let quotient = matches!(op, BinOp::Div | BinOp::FloorDiv);
-                    let sign = if quotient { '/' } else { '%' };
-                    if !floors || dtype.is_uint() || divisor == 1 {
-                        return Ok(format!("(({ty})({x} {sign} {y}))"));
-                    }
-                }
-                let function = match op {
-                    BinOp::Div => "truncdiv",
-                    BinOp::Mod => "truncmod",
-                    BinOp::FloorDiv => "floordiv",
-                    _ => "floormod",
-                };
-                if dtype.is_uint() {
-                    self.divides = true;
-                    let function = if matches!(op, BinOp::Div | BinOp::FloorDiv) {
-                        "udiv"
-                    } else {
-                        "umod"
-                    };
-                    return Ok(format!("(({ty})tirx_{function}({x}, {y}, &divided_by_zero))"));
-                }
-                self.divides |= b.as_int().is_none_or(|d| d == 0);
-                return Ok(format!("(({ty})tirx_{function}({x}, {y}, &divided_by_zero))"));
-            }
+        Ok(format!("(({ty}){value})"))
+    }
+
+    fn operation(&mut self, e: &Expr, row: &HostOperator, operands: &[Expr]) -> Result<String> {
+        let mut texts = Vec::new();
+        for operand in operands {
+            texts.push(self.expr(operand)?);
+        }
+        let (first, dtype) = (&operands[0], operands[0].dtype);
+        let form = match (row.c, operands.get(1).and_then(|b| b.as_int())) {
+            (Form::Division(_, Some(by_constant)), Some(1..)) => *by_constant,
+            (form, _) => form,
         };
-        Ok(format!("({x} {sign} {y})"))
-    }
-
-    fn choice(&mut self, c: &Expr, t: &Expr, f: &Expr) -> Result<String> {
-        Ok(format!(
-            "({} ? {} : {})",
-            self.expr(c)?,
-            self.expr(t)?,
-            self.expr(f)?
-        ))
-    }
-
-    fn call(&mut self, e: &Expr, op: Op, args: &[Expr]) -> Result<String> {
-        Ok(match (op, args) {
-            (Op::TvmStructGet, _) => self.struct_get(
-                e,
-                &args[at!(TvmStructGet.arr)],
-                &args[at!(TvmStructGet.index)],
-                &args[at!(TvmStructGet.field)],
-            )?,
-            (Op::IfThenElse, _) => self.choice(
-                &args[at!(IfThenElse.cond)],
-                &args[at!(IfThenElse.t)],
-                &args[at!(IfThenElse.f)],
-            )?,
-            (Op::Likely, [a]) => self.expr(a)?,
-            (Op::HandleAddByteOffset, _) => {
-                let pointer = self.expr(&args[at!(HandleAddByteOffset.data)])?;
-                let offset = self.expr(&args[at!(HandleAddByteOffset.byte_offset)])?;
-                format!("((void*)((char*){pointer} + {offset}))")
+        let ty = self.c_type(e)?;
+        // Narrow integers are computed as `int` and truncated.
+        let truncated = |text: String| match e.dtype.is_integer() && e.dtype.bits < 32 {
+            true => format!("(({ty}){text})"),
+            false => text,
+        };
+        Ok(match (form, &texts[..]) {
+            (Form::Infix(sign @ ("/" | "%")), [a, b]) if dtype.is_integer() => {
+                format!("(({ty})({a} {sign} {b}))")
             }
-            (Op::IsNullptr, [pointer]) => format!("({} == NULL)", self.expr(pointer)?),
-            (Op::Reinterpret, [a]) => {
-                let value = self.expr(a)?;
-                match (a.dtype.is_handle(), e.dtype.is_handle()) {
-                    (true, true) => value,
-                    (true, false) => format!("(({})(uintptr_t){value})", self.c_type(e)?),
-                    (false, true) => format!("((void*)(uintptr_t){value})"),
-                    (false, false) => return Err(unsupported(e, "`T.reinterpret` of numbers")),
-                }
+            (Form::Infix(sign), [a, b]) => truncated(format!("({a} {sign} {b})")),
+            (Form::Prefix(sign), [a]) if dtype.is_bool() => format!("({sign}{a})"),
+            (Form::Prefix(sign), [a]) => format!("(({ty}){sign}{a})"),
+            (Form::Select(sign), [a, b]) => format!("({a} {sign} {b} ? {a} : {b})"),
+            (Form::Division(function, _), [a, b]) => {
+                self.divides |= operands[1].as_int().is_none_or(|divisor| divisor <= 0);
+                format!("(({ty}){function}({a}, {b}, &divided_by_zero))")
             }
-            (Op::BitwiseAnd, [a, b]) => format!("({} & {})", self.expr(a)?, self.expr(b)?),
-            (Op::BitwiseOr, [a, b]) => format!("({} | {})", self.expr(a)?, self.expr(b)?),
-            (Op::BitwiseXor, [a, b]) => format!("({} ^ {})", self.expr(a)?, self.expr(b)?),
-            (Op::BitwiseNot, [a]) => format!("(({})~{})", self.c_type(e)?, self.expr(a)?),
-            (Op::ShiftLeft | Op::ShiftRight, [a, b]) => {
-                let sign = if op == Op::ShiftLeft { "<<" } else { ">>" };
-                let mask = e.dtype.bits - 1;
-                format!(
-                    "(({})({} {sign} ({} & {mask})))",
-                    self.c_type(e)?,
-                    self.expr(a)?,
-                    self.expr(b)?
-                )
+            (Form::Shift(sign), [a, count]) => {
+                format!("(({ty})({a} {sign} ({count} & {})))", dtype.bits - 1)
             }
-            (Op::Popcount, [a]) => {
-                format!("(({})tirx_popcount({}))", self.c_type(e)?, self.unsigned(a)?)
+            (Form::Bits(function), [_]) => format!("(({ty}){function}({}))", self.unsigned(first)?),
+            (Form::BitsOfWidth(function), [_]) => {
+                format!("(({ty}){function}({}, {}))", self.unsigned(first)?, dtype.bits)
             }
-            (Op::Clz, [a]) => {
-                let bits = a.dtype.bits;
-                format!("(({})tirx_clz({}, {bits}))", self.c_type(e)?, self.unsigned(a)?)
+            (Form::Math(function), _) => {
+                let suffix = if dtype.bits == 32 { "f" } else { "" };
+                format!("{function}{suffix}({})", texts.join(", "))
             }
-            (Op::LargeUintImm, _) => match (
-                args[at!(LargeUintImm.low)].as_int(),
-                args[at!(LargeUintImm.high)].as_int(),
-            ) {
-                (Some(low), Some(high)) => integer(DType::UINT64, low | high << 32),
-                _ => return Err(unsupported(e, "`large_uint_imm` of values that are not constant")),
-            },
-            (_, [a, rest @ ..]) if c_function(op).is_some() && a.dtype.is_float() && a.dtype.bits >= 32 => {
-                let suffix = if a.dtype.bits == 32 { "f" } else { "" };
-                let mut values = vec![self.expr(a)?];
-                for b in rest {
-                    values.push(self.expr(b)?);
-                }
-                format!(
-                    "{}{suffix}({})",
-                    c_function(op).unwrap_or_default(),
-                    values.join(", ")
-                )
-            }
-            _ => return Err(unsupported(e, &format!("`T.{}`", op.info().script))),
+            _ => return Err(unsupported(e, "this operation")),
         })
     }
 
@@ -243,11 +166,8 @@ impl Printer {
         Ok(format!("(uint64_t)(uint{}_t){value}", a.dtype.bits.max(8)))
     }
 
-    fn struct_get(&mut self, e: &Expr, object: &Expr, index: &Expr, field: &Expr) -> Result<String> {
+    fn argument_field(&mut self, e: &Expr, object: &Expr, index: &Expr, field: Field) -> Result<String> {
         let (object, position) = (self.expr(object)?, self.expr(index)?);
-        let Some(field) = field.as_int().and_then(Field::from_number) else {
-            return Err(unsupported(e, "this field of an argument"));
-        };
         let any = |member: &str| format!("((const tirx_any*){object})[{position}].{member}");
         let tensor = |member: &str| format!("((const DLTensor*){object})->{member}");
         Ok(match field {
@@ -275,26 +195,6 @@ impl Printer {
 fn half_name(dtype: DType) -> Option<&'static str> {
     let half = dtype.is_scalar() && dtype.bits == 16 && dtype.is_floating();
     ElementType::of(dtype).filter(|_| half)?.ptx
-}
-
-/// C's function of numbers.
-fn c_function(op: Op) -> Option<&'static str> {
-    Some(match op {
-        Op::Ceil => "ceil",
-        Op::Floor => "floor",
-        Op::Trunc => "trunc",
-        // To nearest, ties to even, in the default mode.
-        Op::Round | Op::Nearbyint => "nearbyint",
-        Op::Fabs => "fabs",
-        Op::Sqrt => "sqrt",
-        Op::Exp => "exp",
-        Op::Exp2 => "exp2",
-        Op::Log => "log",
-        Op::Log2 => "log2",
-        Op::Log10 => "log10",
-        Op::Pow => "pow",
-        _ => return None,
-    })
 }
 
 /// An integer or bool constant.

@@ -2,7 +2,9 @@
 
 use super::Result;
 use super::expr::Printer;
-use crate::checked::{Bound, Checked, LARGEST, Spelling, is_computed, unconverted, written_out};
+use crate::ir::abi::host::checked::{
+    Bound, Checked, CheckedSpelling, MAX_SIZE, is_computed, unconverted, written_out,
+};
 use crate::ir::{DType, Expr, print_expr};
 
 /// The statements that compute the extent `place` of a launch configuration.
@@ -15,13 +17,13 @@ pub(super) fn print(
 ) -> Result<Vec<String>> {
     let exact = written_out(value, bound);
     let exact = unconverted(&exact);
-    let checked = match is_computed(exact) && exact.size() <= LARGEST {
+    let checked = match is_computed(exact) && exact.size() <= MAX_SIZE {
         true => wide(printer, exact),
         false => None,
     };
     let Some((text, values)) = checked else {
         // A name stands for more than itself only where its value is short.
-        let value = printer.expr(if exact.size() <= LARGEST {
+        let value = printer.expr(if exact.size() <= MAX_SIZE {
             exact
         } else {
             unconverted(value)
@@ -59,14 +61,14 @@ pub(super) fn print(
 /// integer arithmetic.
 pub(super) fn wide(printer: &mut Printer, expr: &Expr) -> Option<(String, Vec<(String, String)>)> {
     let mut values = Vec::new();
-    let text = Checked::of(expr, &|_| None)?.spell(&mut C(printer), &mut values)?;
+    let text = Checked::from_expr(expr, &|_| None)?.spell(&mut C(printer), &mut values)?;
     Some((text, values))
 }
 
 /// Checked numbers in C: `tirx_wide`.
 struct C<'p>(&'p mut Printer);
 
-impl Spelling for C<'_> {
+impl CheckedSpelling for C<'_> {
     fn constant(&self, value: i64) -> String {
         match value {
             i64::MIN => "tirx_wide_of(INT64_MIN)".to_string(),
@@ -81,6 +83,10 @@ impl Spelling for C<'_> {
             _ => format!("tirx_wide_of((int64_t){text})"),
         };
         Some((text, false))
+    }
+
+    fn name(&self, value: &Expr) -> String {
+        print_expr(value)
     }
 
     fn operation(&self, name: &str, a: &str, b: &str) -> String {

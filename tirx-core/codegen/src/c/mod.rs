@@ -13,7 +13,7 @@ mod taken;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::abi;
 use crate::ir::abi::{FunctionParam, Param, ParamKind, Signature};
-use crate::ir::{DType, ElementType, IRModule, PrimFunc, Var};
+use crate::ir::{DType, ElementType, Expr, IRModule, PrimFunc, Var};
 
 type Result<T> = std::result::Result<T, Diagnostics>;
 
@@ -37,6 +37,18 @@ pub fn c_scalar(dtype: DType) -> Option<&'static str> {
         return None;
     }
     ElementType::of(dtype)?.c
+}
+
+/// An expression of host code as C, in the scope of a `bool divided_by_zero`; its variables have the names given.
+///
+/// # Errors
+/// For an expression that host code cannot compute.
+pub fn expression(expr: &Expr, variables: &[(Var, String)]) -> Result<String> {
+    let mut printer = expr::Printer::default();
+    for (var, name) in variables {
+        printer.define(var, name);
+    }
+    printer.expr(expr)
 }
 
 /// Prints the C launcher of a kernel. `name` is the C function's name, `shown` the kernel's in messages (`add::n256`),

@@ -3,8 +3,8 @@
 use super::code::{Binds, Code, logical};
 use super::expr::{Printer, Value};
 use super::stmt::Result;
-use crate::checked::{Bound, Checked, Spelling, is_arithmetic};
 use crate::ir::abi;
+use crate::ir::abi::host::checked::{Bound, Checked, CheckedSpelling, is_arithmetic};
 use crate::ir::{BinOp, DType, Expr, ExprKind, print_expr};
 
 /// An integer that is computed.
@@ -45,7 +45,7 @@ impl Wide {
 pub(super) fn checked(printer: &mut Printer<'_>, expr: &Expr, bound: Bound<'_>) -> Option<Wide> {
     let (mut values, reads) = (Vec::new(), Vec::new());
     let mut rust = Rust { printer, reads };
-    let text = Checked::of(expr, bound)?.spell(&mut rust, &mut values)?;
+    let text = Checked::from_expr(expr, bound)?.spell(&mut rust, &mut values)?;
     let reads = rust.reads;
     Some(Wide { text, values, reads })
 }
@@ -132,7 +132,7 @@ struct Rust<'p, 'a> {
     reads: Vec<String>,
 }
 
-impl Spelling for Rust<'_, '_> {
+impl CheckedSpelling for Rust<'_, '_> {
     fn constant(&self, value: i64) -> String {
         format!("::tirx_rt::host::Wide::from({value}_i64)")
     }
@@ -152,6 +152,10 @@ impl Spelling for Rust<'_, '_> {
             _ => format!("::tirx_rt::host::Wide::from(i64::from({text}))"),
         };
         Some((wide, false))
+    }
+
+    fn name(&self, value: &Expr) -> String {
+        print_expr(value)
     }
 
     fn operation(&self, name: &str, a: &str, b: &str) -> String {

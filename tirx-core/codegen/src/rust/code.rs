@@ -24,6 +24,19 @@ pub(super) enum Binds {
     Tight,
 }
 
+impl Binds {
+    /// The precedence of an operator on numbers, and the lowest precedence of its right operand without parentheses.
+    pub(super) fn around(sign: &str) -> (Binds, Binds) {
+        match sign {
+            "+" | "-" => (Binds::Sum, Binds::Product),
+            "*" | "/" | "%" => (Binds::Product, Binds::Cast),
+            "&" => (Binds::BitAnd, Binds::Sum),
+            "^" => (Binds::BitXor, Binds::Sum),
+            _ => (Binds::BitOr, Binds::Sum),
+        }
+    }
+}
+
 /// A piece of Rust with the variables it reads.
 #[derive(Clone, Debug)]
 pub(super) struct Code {
@@ -126,7 +139,11 @@ pub(super) fn float_literal(dtype: DType, value: f64) -> Code {
         return Code::tight(format!("{ty}::from_f64({text})"));
     }
     Code {
-        binds: if value < 0.0 { Binds::Unary } else { Binds::Tight },
+        binds: if value.is_sign_negative() {
+            Binds::Unary
+        } else {
+            Binds::Tight
+        },
         text,
         reads: Vec::new(),
     }

@@ -8,12 +8,12 @@ use rustc_hash::FxHashMap;
 use super::code::{Binds, Code, float_literal, join, literal, logical};
 use super::names::Names;
 use super::rust_scalar;
-use crate::arith::fold::eval_int;
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
-use crate::ir::abi::{self, DEVICE_CUDA, Field, arg_type, dlpack_code, float_method, unsupported};
+use crate::ir::abi::host::HostExpr;
+use crate::ir::abi::host::operators::{Form, HostOperation, HostOperator, Scalar};
+use crate::ir::abi::{self, DEVICE_CUDA, Field, arg_type, dlpack_code, unsupported};
 use crate::ir::abi::{ParamKind, Signature};
-use crate::ir::at;
 use crate::ir::{BinOp, DType, Expr, ExprKind, Var};
 
 /// A pointer of the packed calling convention; none of these exists in the Rust code.
@@ -92,31 +92,49 @@ impl<'a> Printer<'a> {
 
     /// An expression's value.
     pub(super) fn value(&mut self, expr: &Expr) -> Result<Value> {
-        if let Some(moved) = abi::moved_pointer(expr) {
-            return self.value(&moved);
-        }
-        Ok(match &expr.kind {
-            ExprKind::Int(v) => Value::Int(*v),
-            ExprKind::Float(v) => Value::Code(float_literal(expr.dtype, *v)),
-            ExprKind::Var(var) => match self.known.get(var) {
+        Ok(match HostExpr::from_expr(expr)? {
+            HostExpr::Int(v) => Value::Int(v),
+            HostExpr::Float(v) => Value::Code(float_literal(expr.dtype, v)),
+            HostExpr::Var(var) => match self.known.get(&var) {
                 Some(value) => value.clone(),
                 None => return Err(unsupported(expr, &format!("variable `{}`", var.name()))),
             },
-            ExprKind::Cast(inner) => self.cast(expr, inner)?,
-            ExprKind::Not(inner) => match self.value(inner)? {
-                Value::Int(v) => Value::Int((v == 0) as i128),
-                _ => Value::Code(self.negated(inner)?),
-            },
-            ExprKind::Binary(op, a, b) => self.binary(*op, a, b)?,
-            ExprKind::Select(c, t, f) => self.choice(c, t, f)?,
-            ExprKind::Let(var, value, body) => {
+            HostExpr::Convert(inner) => self.cast(expr, &inner)?,
+            HostExpr::Reinterpret(inner) => self.reinterpret(expr, &inner)?,
+            HostExpr::Operation(row, operands) => self.operation(expr, row, &operands)?,
+            HostExpr::Choice([c, t, f]) => self.choice(&c, &t, &f)?,
+            HostExpr::Let(var, value, body) => {
                 // Pure: the value may replace the variable anywhere.
-                let value = self.value(value)?;
-                self.define(var, value);
-                self.value(body)?
+                let value = self.value(&value)?;
+                self.define(&var, value);
+                self.value(&body)?
             }
-            ExprKind::Call { op, args } => self.call(expr, *op, args)?,
-            _ => return Err(unsupported(expr, "this expression")),
+            HostExpr::Field { object, index, field } => self.argument_field(expr, &object, &index, field)?,
+            HostExpr::AddBytes(pointer, offset) => {
+                // The tensor's descriptor follows an object header; Rust has neither.
+                let moves = offset.as_int() != Some(0) && pointer.as_call(Op::TvmStructGet).is_none();
+                match self.value(&pointer)? {
+                    Value::Code(_) if moves => {
+                        let (pointer, offset) = (self.code(&pointer)?, self.code(&offset)?);
+                        let text = format!(
+                            "{}.wrapping_add({} as u64)",
+                            pointer.operand(Binds::Tight),
+                            offset.operand(Binds::Cast)
+                        );
+                        Value::Code(join(Binds::Tight, text, &[&pointer, &offset]))
+                    }
+                    value => value,
+                }
+            }
+            HostExpr::IsNull(pointer) => match self.value(&pointer)? {
+                Value::Handle(Handle::Strides(i)) => Value::Code(self.argument(i, "strides_is_null()")),
+                Value::Handle(_) => Value::Int(0),
+                Value::Int(v) => Value::Int((v == 0) as i128),
+                Value::Code(code) => {
+                    let text = format!("{} == 0", code.operand(Binds::Unary));
+                    Value::Code(join(Binds::Compare, text, &[&code]))
+                }
+            },
         })
     }
 
@@ -127,8 +145,10 @@ impl<'a> Printer<'a> {
             return Ok(value);
         }
         match value {
-            Value::Int(v) if to.is_integer() || to.is_bool() => Ok(Value::Int(to.wrap(v))),
-            Value::Int(v) => Ok(Value::Code(float_literal(to, v as f64))),
+            Value::Int(v) => Ok(match Scalar::Int(v).convert(to) {
+                Scalar::Int(v) => Value::Int(v),
+                Scalar::Float(v) => Value::Code(float_literal(to, v)),
+            }),
             Value::Handle(_) => Err(unsupported(expr, "a pointer of the calling convention")),
             Value::Code(code) => {
                 let from = inner.dtype;
@@ -136,23 +156,29 @@ impl<'a> Printer<'a> {
                 let Some(ty) = rust_scalar(to) else {
                     return Err(unsupported(expr, &format!("dtype {to}")));
                 };
+                // A bool is converted to a float as an integer.
+                let code = match from.is_bool() && to.is_floating() {
+                    true => join(Binds::Tight, format!("u8::from({})", code.text), &[&code]),
+                    false => code,
+                };
                 let text = if to.is_bool() {
+                    let (value, zero) = match from.is_floating() {
+                        _ if half(from) => (format!("{}.to_f64()", code.operand(Binds::Tight)), "0.0"),
+                        true => (code.operand(Binds::BitOr), "0.0"),
+                        false => (code.operand(Binds::BitOr), "0"),
+                    };
                     return Ok(Value::Code(join(
                         Binds::Compare,
-                        format!(
-                            "{} != {}",
-                            code.operand(Binds::BitOr),
-                            if from.is_floating() { "0.0" } else { "0" }
-                        ),
+                        format!("{value} != {zero}"),
                         &[&code],
                     )));
                 } else if half(to) && from == DType::FLOAT32 {
                     format!("{ty}::from_f32({})", code.text)
                 } else if half(to) {
-                    let wide = if from == DType::FLOAT64 {
-                        code.text.clone()
-                    } else {
-                        code.operand(Binds::Cast) + " as f64"
+                    let wide = match from == DType::FLOAT64 {
+                        true => code.text.clone(),
+                        false if half(from) => format!("{}.to_f64()", code.operand(Binds::Tight)),
+                        false => code.operand(Binds::Cast) + " as f64",
                     };
                     format!("{ty}::from_f64({wide})")
                 } else if half(from) {
@@ -217,14 +243,6 @@ impl<'a> Printer<'a> {
     }
 
     fn comparison(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Result<Code> {
-        let sign = match op {
-            BinOp::Eq => "==",
-            BinOp::Ne => "!=",
-            BinOp::Lt => "<",
-            BinOp::Le => "<=",
-            BinOp::Gt => ">",
-            _ => ">=",
-        };
         // A constant is put on the right.
         if a.as_int().is_some() && b.as_int().is_none() {
             let mirrored = match op {
@@ -262,6 +280,10 @@ impl<'a> Printer<'a> {
             (BinOp::Eq | BinOp::Ne, None, Some(b)) => (self.widened(a)?, self.code(b)?),
             _ => (self.typed(a)?, self.code(b)?),
         };
+        let sign = match HostOperator::find(HostOperation::Binary(op), a.dtype).map(|row| row.rust) {
+            Some(Form::Infix(sign)) => sign,
+            _ => return Err(unsupported(a, &format!("a comparison of {}", a.dtype))),
+        };
         let text = format!("{} {sign} {}", x.operand(Binds::BitOr), y.operand(Binds::BitOr));
         Ok(join(Binds::Compare, text, &[&x, &y]))
     }
@@ -277,129 +299,126 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn binary(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Result<Value> {
+    fn operation(&mut self, expr: &Expr, row: &HostOperator, operands: &[Expr]) -> Result<Value> {
         use BinOp::*;
-        let (x, y) = (self.value(a)?, self.value(b)?);
-        if let (Value::Int(x), Value::Int(y)) = (&x, &y)
-            && let Some(v) = eval_int(op, a.dtype, *x, *y)
+        let values = (operands.iter())
+            .map(|operand| self.value(operand))
+            .collect::<Result<Vec<Value>>>()?;
+        let dtype = operands[0].dtype;
+        let constants: Option<Vec<Scalar>> = (values.iter())
+            .map(|value| match value {
+                Value::Int(v) => Some(Scalar::Int(*v)),
+                _ => None,
+            })
+            .collect();
+        if let Some(constants) = constants
+            && let Ok(Scalar::Int(v)) = row.evaluate(dtype, expr.dtype, &constants, |_, _, _| f64::NAN)
         {
             return Ok(Value::Int(v));
         }
-        if op.is_comparison() {
-            return Ok(Value::Code(self.comparison(op, a, b)?));
-        }
-        if op.is_logical() {
-            let (neutral, absorbing) = if op == And { (1, 0) } else { (0, 1) };
-            return Ok(match (&x, &y) {
-                (Value::Int(v), _) if *v == neutral => y,
-                (_, Value::Int(v)) if *v == neutral => x,
-                (Value::Int(v), _) | (_, Value::Int(v)) if *v == absorbing => Value::Int(absorbing),
-                _ => {
-                    let (a, b) = (self.code(a)?, self.code(b)?);
-                    Value::Code(logical(op, &a, &b))
-                }
-            });
-        }
-        let dtype = a.dtype;
-        if dtype.is_floating() {
-            return self.float_binary(op, a, b).map(Value::Code);
-        }
-        // Identities, which remain of an extent where a part of it is known.
-        match (op, &x, &y) {
-            (Add, Value::Int(0), _) | (Mul, Value::Int(1), _) => return Ok(y),
-            (Add | Sub, _, Value::Int(0)) | (Mul | Div | FloorDiv, _, Value::Int(1)) => return Ok(x),
+        match (row.operation, operands, &values[..]) {
+            (HostOperation::Not, [inner], _) => return Ok(Value::Code(self.negated(inner)?)),
+            (HostOperation::Binary(op), [a, b], _) if op.is_comparison() => {
+                return Ok(Value::Code(self.comparison(op, a, b)?));
+            }
+            (HostOperation::Binary(op @ (And | Or)), [a, b], [x, y]) => {
+                let (neutral, absorbing) = if op == And { (1, 0) } else { (0, 1) };
+                return Ok(match (x, y) {
+                    (Value::Int(v), _) if *v == neutral => y.clone(),
+                    (_, Value::Int(v)) if *v == neutral => x.clone(),
+                    (Value::Int(v), _) | (_, Value::Int(v)) if *v == absorbing => Value::Int(absorbing),
+                    _ => Value::Code(logical(op, &self.code(a)?, &self.code(b)?)),
+                });
+            }
+            // Identities, which remain of an extent where a part of it is known.
+            (HostOperation::Binary(Add), _, [Value::Int(0), y])
+            | (HostOperation::Binary(Mul), _, [Value::Int(1), y]) => return Ok(y.clone()),
+            (HostOperation::Binary(Add | Sub), _, [x, Value::Int(0)])
+            | (HostOperation::Binary(Mul | Div | FloorDiv), _, [x, Value::Int(1)]) => return Ok(x.clone()),
             _ => {}
         }
-        let receiver = self.typed(a)?;
-        let argument = self.code(b)?;
-        let (left, right) = (receiver.operand(Binds::Tight), &argument.text);
-        let method = match op {
-            Add => Some("wrapping_add"),
-            Sub => Some("wrapping_sub"),
-            Mul => Some("wrapping_mul"),
-            Min => Some("min"),
-            Max => Some("max"),
-            _ => None,
-        };
-        if let Some(method) = method {
-            let text = format!("{left}.{method}({right})");
-            return Ok(Value::Code(join(Binds::Tight, text, &[&receiver, &argument])));
+        let ty =
+            rust_scalar(expr.dtype).ok_or_else(|| unsupported(expr, &format!("dtype {}", expr.dtype)))?;
+        let (mut parts, receiver) = (Vec::new(), self.typed(&operands[0])?);
+        for operand in &operands[1..] {
+            parts.push(self.code(operand)?);
         }
-        let signed = dtype.is_int();
-        let floor = matches!(op, FloorDiv | FloorMod);
-        let modulo = matches!(op, Mod | FloorMod);
-        let code = match y {
-            Value::Int(divisor) if divisor > 0 && floor && signed => {
-                let method = if modulo { "rem_euclid" } else { "div_euclid" };
-                join(
-                    Binds::Tight,
-                    format!("{left}.{method}({right})"),
-                    &[&receiver, &argument],
+        let form = match (row.rust, values.get(1)) {
+            (Form::Division(_, Some(by_constant)), Some(Value::Int(1..))) => *by_constant,
+            (form, _) => form,
+        };
+        let call = |name: &str| {
+            let list: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
+            format!("{}.{name}({})", receiver.operand(Binds::Tight), list.join(", "))
+        };
+        let (binds, text) = match form {
+            Form::Infix(sign) => {
+                let (binds, right) = Binds::around(sign);
+                (
+                    binds,
+                    format!("{} {sign} {}", receiver.operand(binds), parts[0].operand(right)),
                 )
             }
-            Value::Int(divisor) if divisor > 0 => {
-                let sign = if modulo { '%' } else { '/' };
-                let text = format!("{} {sign} {right}", receiver.operand(Binds::Product));
-                join(Binds::Product, text, &[&receiver, &argument])
+            Form::Prefix(sign) => (Binds::Unary, format!("{sign}{}", receiver.operand(Binds::Unary))),
+            Form::Method(name) => (Binds::Tight, call(name)),
+            Form::Function(name) => (
+                Binds::Tight,
+                format!("{name}({}, {})", receiver.text, parts[0].text),
+            ),
+            Form::Shift(name) => {
+                let count = match &values[1] {
+                    Value::Int(count) => count.rem_euclid(dtype.bits.into()).to_string(),
+                    _ => format!("{} as u32", parts[0].operand(Binds::Cast)),
+                };
+                (
+                    Binds::Tight,
+                    format!("{}.{name}({count})", receiver.operand(Binds::Tight)),
+                )
             }
-            _ => {
-                let function = match (floor && signed, modulo) {
-                    (true, false) => "floor_div",
-                    (true, true) => "floor_mod",
-                    (false, false) => "trunc_div",
-                    (false, true) => "trunc_mod",
-                };
-                let wide = |code: &Code| match dtype == DType::INT64 {
-                    true => code.text.clone(),
-                    false => format!("{} as i64", code.operand(Binds::Cast)),
-                };
-                if dtype == DType::UINT64 {
-                    return Err(unsupported(
-                        b,
-                        "division of uint64 by a value that is not constant",
-                    ));
-                }
-                let ty = rust_scalar(dtype).unwrap_or("i64");
-                let text = format!(
-                    "::tirx_rt::host::{function}(KERNEL, {}, {})?",
-                    wide(&receiver),
-                    wide(&argument)
-                );
-                let parts = [&receiver, &argument];
-                if dtype == DType::INT64 {
-                    join(Binds::Tight, text, &parts)
+            Form::Bits(name) => (Binds::Cast, format!("{} as {ty}", call(name))),
+            Form::Division(name, _) => {
+                let wide = if dtype.is_uint() {
+                    DType::UINT64
                 } else {
-                    join(Binds::Cast, format!("{text} as {ty}"), &parts)
+                    DType::INT64
+                };
+                let widened = |code: &Code| match (dtype == wide, rust_scalar(wide)) {
+                    (false, Some(wide)) => format!("{} as {wide}", code.operand(Binds::Cast)),
+                    _ => code.text.clone(),
+                };
+                let (a, b) = (widened(&receiver), widened(&parts[0]));
+                let text = format!("::tirx_rt::host::{name}(KERNEL, {a}, {b})?");
+                match dtype == wide {
+                    true => (Binds::Tight, text),
+                    false => (Binds::Cast, format!("{text} as {ty}")),
                 }
+            }
+            Form::Select(_) | Form::BitsOfWidth(_) | Form::Math(_) => {
+                return Err(unsupported(expr, "this operation"));
             }
         };
-        Ok(Value::Code(code))
+        let parts: Vec<&Code> = [&receiver].into_iter().chain(&parts).collect();
+        Ok(Value::Code(join(binds, text, &parts)))
     }
 
-    fn float_binary(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Result<Code> {
-        let (x, y) = (self.typed(a)?, self.typed(b)?);
-        let parts = [&x, &y];
-        Ok(match op {
-            BinOp::Add | BinOp::Sub => {
-                let sign = if op == BinOp::Add { '+' } else { '-' };
-                let text = format!("{} {sign} {}", x.operand(Binds::Sum), y.operand(Binds::Product));
-                join(Binds::Sum, text, &parts)
-            }
-            BinOp::Mul | BinOp::Div => {
-                let sign = if op == BinOp::Mul { '*' } else { '/' };
-                let text = format!("{} {sign} {}", x.operand(Binds::Product), y.operand(Binds::Cast));
-                join(Binds::Product, text, &parts)
-            }
-            BinOp::Min | BinOp::Max => {
-                let method = if op == BinOp::Min { "min" } else { "max" };
-                join(
-                    Binds::Tight,
-                    format!("{}.{method}({})", x.operand(Binds::Tight), y.text),
-                    &parts,
-                )
-            }
-            _ => return Err(unsupported(a, "this operation on floats")),
-        })
+    /// The same bits with another dtype. Addresses are `u64` throughout.
+    fn reinterpret(&mut self, expr: &Expr, inner: &Expr) -> Result<Value> {
+        let (from, to) = (inner.dtype, expr.dtype);
+        if from.is_handle() || to.is_handle() {
+            return self.value(inner);
+        }
+        let code = self.typed(inner)?;
+        let ty = rust_scalar(to).ok_or_else(|| unsupported(expr, &format!("dtype {to}")))?;
+        let tight = code.operand(Binds::Tight);
+        let (binds, text) = match (from.is_floating(), to.is_floating()) {
+            (true, false) if to.is_uint() => (Binds::Tight, format!("{tight}.to_bits()")),
+            (true, false) => (Binds::Cast, format!("{tight}.to_bits() as {ty}")),
+            (true, true) => (Binds::Tight, format!("{ty}::from_bits({tight}.to_bits())")),
+            (false, true) if from.is_uint() => (Binds::Tight, format!("{ty}::from_bits({})", code.text)),
+            (false, true) => (Binds::Tight, format!("{ty}::from_bits({tight}.cast_unsigned())")),
+            (false, false) => (Binds::Cast, format!("{} as {ty}", code.operand(Binds::Cast))),
+        };
+        Ok(Value::Code(join(binds, text, &[&code])))
     }
 
     fn choice(&mut self, condition: &Expr, yes: &Expr, no: &Expr) -> Result<Value> {
@@ -415,139 +434,12 @@ impl<'a> Printer<'a> {
         Ok(Value::Code(join(Binds::Loose, text, &[&c, &y, &n])))
     }
 
-    fn call(&mut self, expr: &Expr, op: Op, args: &[Expr]) -> Result<Value> {
-        let bitwise = |sign: &str, binds: Binds, a: &Code, b: &Code| {
-            let text = format!("{} {sign} {}", a.operand(binds), b.operand(Binds::Sum));
-            Value::Code(join(binds, text, &[a, b]))
-        };
-        Ok(match (op, args) {
-            (Op::TvmStructGet, _) => self.struct_get(
-                expr,
-                &args[at!(TvmStructGet.arr)],
-                &args[at!(TvmStructGet.index)],
-                &args[at!(TvmStructGet.field)],
-            )?,
-            (Op::IfThenElse, _) => self.choice(
-                &args[at!(IfThenElse.cond)],
-                &args[at!(IfThenElse.t)],
-                &args[at!(IfThenElse.f)],
-            )?,
-            (Op::Likely, [a]) => self.value(a)?,
-            // The tensor's descriptor follows an object header; Rust has neither.
-            (Op::HandleAddByteOffset, _) => {
-                let pointer = &args[at!(HandleAddByteOffset.data)];
-                let offset = &args[at!(HandleAddByteOffset.byte_offset)];
-                let moves = offset.as_int() != Some(0) && pointer.as_call(Op::TvmStructGet).is_none();
-                match self.value(pointer)? {
-                    Value::Code(_) if moves => {
-                        let (pointer, offset) = (self.code(pointer)?, self.code(offset)?);
-                        let text = format!(
-                            "{}.wrapping_add({} as u64)",
-                            pointer.operand(Binds::Tight),
-                            offset.operand(Binds::Cast)
-                        );
-                        Value::Code(join(Binds::Tight, text, &[&pointer, &offset]))
-                    }
-                    value => value,
-                }
-            }
-            (Op::IsNullptr, [pointer]) => match self.value(pointer)? {
-                Value::Handle(Handle::Strides(i)) => Value::Code(self.argument(i, "strides_is_null()")),
-                Value::Handle(_) => Value::Int(0),
-                Value::Int(v) => Value::Int((v == 0) as i128),
-                Value::Code(code) => Value::Code(join(
-                    Binds::Compare,
-                    format!("{} == 0", code.operand(Binds::Unary)),
-                    &[&code],
-                )),
-            },
-            // Addresses are u64 throughout.
-            (Op::Reinterpret, [a]) if a.dtype.is_handle() || expr.dtype.is_handle() => self.value(a)?,
-            (Op::BitwiseAnd, [a, b]) => {
-                let (a, b) = (self.typed(a)?, self.code(b)?);
-                bitwise("&", Binds::BitAnd, &a, &b)
-            }
-            (Op::BitwiseOr, [a, b]) => {
-                let (a, b) = (self.typed(a)?, self.code(b)?);
-                bitwise("|", Binds::BitOr, &a, &b)
-            }
-            (Op::BitwiseXor, [a, b]) => {
-                let (a, b) = (self.typed(a)?, self.code(b)?);
-                bitwise("^", Binds::BitXor, &a, &b)
-            }
-            (Op::BitwiseNot, [a]) => {
-                let a = self.typed(a)?;
-                Value::Code(join(Binds::Unary, format!("!{}", a.operand(Binds::Unary)), &[&a]))
-            }
-            (Op::ShiftLeft | Op::ShiftRight, [a, b]) => {
-                let method = if op == Op::ShiftLeft {
-                    "wrapping_shl"
-                } else {
-                    "wrapping_shr"
-                };
-                let a = self.typed(a)?;
-                let (text, count) = match self.value(b)? {
-                    Value::Int(v) => (v.to_string(), Code::tight("")),
-                    _ => {
-                        let code = self.code(b)?;
-                        (format!("{} as u32", code.operand(Binds::Cast)), code)
-                    }
-                };
-                let text = format!("{}.{method}({text})", a.operand(Binds::Tight));
-                Value::Code(join(Binds::Tight, text, &[&a, &count]))
-            }
-            (Op::Popcount | Op::Clz, [a]) => {
-                let a = self.typed(a)?;
-                let method = if op == Op::Clz {
-                    "leading_zeros"
-                } else {
-                    "count_ones"
-                };
-                let Some(ty) = rust_scalar(expr.dtype) else {
-                    return Err(unsupported(expr, &format!("dtype {}", expr.dtype)));
-                };
-                let text = format!("{}.{method}() as {ty}", a.operand(Binds::Tight));
-                Value::Code(join(Binds::Cast, text, &[&a]))
-            }
-            (_, [a, rest @ ..]) if float_method(op).is_some() => {
-                // Halves have no such methods.
-                let method = float_method(op).filter(|_| a.dtype.is_float() && a.dtype.bits >= 32);
-                let Some(method) = method else {
-                    let what = format!("`T.{}` of {}", op.info().script, a.dtype);
-                    return Err(unsupported(expr, &what));
-                };
-                let a = self.typed(a)?;
-                let rest = rest
-                    .iter()
-                    .map(|b| self.typed(b))
-                    .collect::<Result<Vec<Code>>>()?;
-                let texts: Vec<&str> = rest.iter().map(|b| b.text.as_str()).collect();
-                let text = format!("{}.{method}({})", a.operand(Binds::Tight), texts.join(", "));
-                let parts: Vec<&Code> = [&a].into_iter().chain(&rest).collect();
-                Value::Code(join(Binds::Tight, text, &parts))
-            }
-            (Op::LargeUintImm, _) => match (
-                args[at!(LargeUintImm.low)].as_int(),
-                args[at!(LargeUintImm.high)].as_int(),
-            ) {
-                (Some(low), Some(high)) => Value::Int(low | high << 32),
-                _ => {
-                    return Err(unsupported(
-                        expr,
-                        "`large_uint_imm` of values that are not constant",
-                    ));
-                }
-            },
-            _ => return Err(unsupported(expr, &format!("`T.{}`", op.info().script))),
-        })
-    }
-
     /// `args[i].method`.
     fn argument(&self, index: usize, method: &str) -> Code {
         Code::tight(format!("args[{index}].{method}"))
     }
 
-    fn struct_get(&mut self, expr: &Expr, object: &Expr, index: &Expr, field: &Expr) -> Result<Value> {
+    fn argument_field(&mut self, expr: &Expr, object: &Expr, index: &Expr, field: Field) -> Result<Value> {
         let unknown = || unsupported(expr, "this field of an argument");
         let Value::Handle(handle) = self.value(object)? else {
             return Err(unknown());
@@ -556,7 +448,6 @@ impl<'a> Printer<'a> {
             .as_int()
             .and_then(|v| usize::try_from(v).ok())
             .ok_or_else(unknown)?;
-        let field = field.as_int().and_then(Field::from_number).ok_or_else(unknown)?;
         let signature = self.signature;
         let element = |i: usize| match signature.params.get(i).map(|p| &p.kind) {
             Some(ParamKind::Tensor { dtype, .. }) => Ok(*dtype),

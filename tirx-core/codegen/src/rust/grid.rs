@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::checked::{Checked, Spelling, is_followed, unconverted, written_out};
 use crate::intrin::Op;
+use crate::ir::abi::host::checked::{Checked, CheckedSpelling, is_followed, unconverted, written_out};
 use crate::ir::abi::{self, LaunchParam};
-use crate::ir::{Expr, IRModule, Stmt, StmtKind, Var, Visitor};
+use crate::ir::{Expr, IRModule, Stmt, StmtKind, Var, Visitor, print_expr};
 
 /// The blocks of all launches of a lowered kernel, as the text of a `::tirx_rt::host::Wide`; the size `names[i]` is `sizes[i]`,
 /// an `i64`. `None` if the grid depends on anything else.
@@ -23,7 +23,7 @@ pub fn blocks(module: &IRModule, names: &[String]) -> Option<String> {
         for extent in extents {
             let bound = |var: &Var| grids.values.get(var).cloned();
             let extent = written_out(extent, &bound);
-            let extent = Checked::of(unconverted(&extent), &bound)?;
+            let extent = Checked::from_expr(unconverted(&extent), &bound)?;
             factors.push(extent.spell(&mut sizes, &mut Vec::new())?);
         }
         launches.push(combined(&sizes, "mul", factors).unwrap_or_else(|| sizes.constant(1)));
@@ -70,7 +70,7 @@ impl Visitor for Grids<'_> {
 /// Spells numbers of sizes; other names have no text.
 struct Sizes<'a>(&'a [String]);
 
-impl Spelling for Sizes<'_> {
+impl CheckedSpelling for Sizes<'_> {
     fn constant(&self, value: i64) -> String {
         format!("::tirx_rt::host::Wide::from({value}_i64)")
     }
@@ -79,6 +79,10 @@ impl Spelling for Sizes<'_> {
         let name = value.as_var()?.name().to_string();
         let at = self.0.iter().position(|size| *size == name)?;
         Some((format!("::tirx_rt::host::Wide::from(sizes[{at}])"), false))
+    }
+
+    fn name(&self, value: &Expr) -> String {
+        print_expr(value)
     }
 
     fn operation(&self, name: &str, a: &str, b: &str) -> String {

@@ -7,7 +7,7 @@ use super::expr::{Printer, Value};
 use super::names::Names;
 use super::stmt::{HostPrinter, Line, Result};
 use super::{internal, rust_scalar, string_literal};
-use crate::checked::{is_computed, unconverted, written_out};
+use crate::ir::abi::host::checked::{is_computed, unconverted, written_out};
 use crate::ir::abi::tensor_map::{Encode, Rule, without_elements};
 use crate::ir::abi::{self, LaunchParam};
 use crate::ir::{BinOp, DType, Expr, ExprKind, Type, Var, Visitor};

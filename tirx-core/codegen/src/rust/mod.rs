@@ -24,7 +24,7 @@ pub use names::{is_keyword, snake_case};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::abi::{self, Function, FunctionParam, Param, ParamKind, Signature};
-use crate::ir::{DType, ElementType, IRModule, PrimFunc, TypeCode};
+use crate::ir::{DType, ElementType, Expr, IRModule, PrimFunc, TypeCode, Var};
 use crate::source::Span;
 
 /// The Rust type of a parameter: `&impl ::tirx_rt::AsTensor<f32>`, `i32`.
@@ -38,6 +38,20 @@ pub fn rust_type(kind: &ParamKind) -> String {
         ParamKind::TensorMap => "&::tirx_rt::TensorMap".to_string(),
         ParamKind::Unused => "()".to_string(),
     }
+}
+
+/// An expression of host code as Rust, in a function that returns `tirx_rt::Result` where `KERNEL` is a string; its variables have
+/// the names given.
+///
+/// # Errors
+/// For an expression that host code cannot compute.
+pub fn expression(expr: &Expr, variables: &[(Var, String)]) -> Result<String, Diagnostics> {
+    let signature = Signature::default();
+    let mut printer = expr::Printer::new(&signature, names::Names::default());
+    for (var, name) in variables {
+        printer.define_name(var, name);
+    }
+    Ok(printer.code(expr)?.text)
 }
 
 /// The argument of the host function made from the parameter that Rust calls `name`.

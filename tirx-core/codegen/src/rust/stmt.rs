@@ -1,8 +1,8 @@
 //! The host function as a Rust function, statement by statement.
 
-use crate::checked::is_followed;
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
+use crate::ir::abi::host::checked::is_followed;
 use crate::ir::abi::{self, Check, What, tensor_map};
 use crate::ir::at;
 use crate::ir::{

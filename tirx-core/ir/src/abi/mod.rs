@@ -8,6 +8,7 @@
 mod check;
 mod conditions;
 mod fields;
+pub mod host;
 pub mod keys;
 mod signature;
 mod target;
@@ -207,25 +208,6 @@ pub fn moved_pointer(expr: &Expr) -> Option<Expr> {
     let bytes = fold::binary(BinOp::FloorDiv, bits, Expr::constant(DType::INT64, 8));
     let moved = Expr::call(Op::HandleAddByteOffset, DType::HANDLE, vec![data, bytes]);
     Some(moved.at(expr.span))
-}
-
-/// The method of Rust's `f32` and `f64` that computes a function of numbers, of those that host code may call.
-pub fn float_method(op: Op) -> Option<&'static str> {
-    Some(match op {
-        Op::Ceil => "ceil",
-        Op::Floor => "floor",
-        Op::Trunc => "trunc",
-        Op::Round | Op::Nearbyint => "round_ties_even",
-        Op::Fabs => "abs",
-        Op::Sqrt => "sqrt",
-        Op::Exp => "exp",
-        Op::Exp2 => "exp2",
-        Op::Log => "ln",
-        Op::Log2 => "log2",
-        Op::Log10 => "log10",
-        Op::Pow => "powf",
-        _ => return None,
-    })
 }
 
 /// An error of a printer or interpreter of host code at `expr`.

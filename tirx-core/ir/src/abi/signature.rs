@@ -62,7 +62,7 @@ impl Param {
 }
 
 /// The parameters of the typed function, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signature {
     /// The parameters.
     pub params: Vec<Param>,
