@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use tirx_core::diagnostic::Diagnostics;
 use tirx_core::ir::PrimFunc;
 use tirx_core::script::ConstValue;
-use tirx_core::source::{FileId, SourceMap, Span};
+use toml::Spanned;
 
-use crate::error::{Error, Result};
-use crate::manifest::{self, Candidate, NATIVE, Reader, Text, TuneParts, TunedSizes, Values};
+use crate::document::Record;
+use crate::manifest::{Declared, RawKernel, RawTune, Text, Values};
 use crate::nvcc::NvccOptions;
-use crate::target::{self, Targets};
-use tirx_core::ir::{Gpu, UnknownGpu};
 
 /// The candidates of a tuned kernel, as `[kernel.tune]` of the manifest declares them, for [`Kernel::tune`].
 ///
@@ -64,26 +61,28 @@ impl Tune {
         self
     }
 
-    fn resolve(&self, kernel: &str, has_others: bool) -> Result<(Vec<Candidate>, TunedSizes)> {
-        let list = |(name, values): (&String, &Vec<ConstValue>)| {
-            (name.clone(), Some(ConstValue::List(values.clone())))
+    fn as_raw(&self) -> RawTune {
+        let list =
+            |(name, values): (&String, &Vec<ConstValue>)| (name.clone(), ConstValue::List(values.clone()));
+        let point = |sizes: &BTreeMap<String, i64>| {
+            let sizes = sizes
+                .iter()
+                .map(|(name, size)| (name.clone(), ConstValue::Int((*size).into())));
+            placeless(Values::from(sizes.collect::<BTreeMap<_, _>>()))
         };
-        let size = |(name, size): (&String, &i64)| (name.clone(), Some(ConstValue::Int((*size).into())));
-        let point = |sizes: &BTreeMap<String, i64>| (Values(sizes.iter().map(size).collect()), Span::NONE);
-        let parts = TuneParts {
-            values: Values(self.values.iter().map(list).collect()),
-            span: Span::NONE,
-            predicate: self.predicate.clone().map(|text| (text, Span::NONE)),
-            sizes: (!self.sizes.is_empty()).then(|| self.sizes.iter().map(point).collect()),
-            sizes_span: Span::NONE,
-        };
-        let mut reader = Reader {
-            file: FileId::default(),
-            errors: Vec::new(),
-        };
-        let tune = reader.tune(kernel, parts, has_others);
-        tune.ok_or_else(|| Error::from_diagnostics(&Diagnostics(reader.errors), &SourceMap::new()))
+        RawTune {
+            values: placeless(Values::from(
+                self.values.iter().map(list).collect::<BTreeMap<_, _>>(),
+            )),
+            predicate: self.predicate.clone().map(placeless),
+            sizes: (!self.sizes.is_empty()).then(|| placeless(self.sizes.iter().map(point).collect())),
+        }
     }
+}
+
+/// A value without a position in the manifest.
+fn placeless<T>(value: T) -> Spanned<T> {
+    Spanned::new(0..0, value)
 }
 
 /// A kernel declared in a build script, for [`Builder::kernel`](crate::Builder::kernel), with the settings of a
@@ -115,8 +114,11 @@ pub struct Kernel {
     tune: Option<Tune>,
     targets: Option<Vec<String>>,
     ptx: Option<String>,
-    require: bool,
-    options: NvccOptions,
+    require: Option<bool>,
+    multiprocessors: Option<u32>,
+    tvm: Option<String>,
+    feature: Option<String>,
+    options: Option<NvccOptions>,
 }
 
 impl Kernel {
@@ -129,8 +131,11 @@ impl Kernel {
             tune: None,
             targets: None,
             ptx: None,
-            require: false,
-            options: NvccOptions::default(),
+            require: None,
+            multiprocessors: None,
+            tvm: None,
+            feature: None,
+            options: None,
         }
     }
 
@@ -187,13 +192,31 @@ impl Kernel {
 
     /// Whether a build that cannot make machine code is an error.
     pub fn require(mut self, require: bool) -> Kernel {
-        self.require = require;
+        self.require = Some(require);
         self
     }
 
-    /// How nvcc compiles it.
+    /// Multiprocessors of the GPU that it is built for, for kernel files that ask: `multiprocessors` of the manifest.
+    pub fn multiprocessors(mut self, count: u32) -> Kernel {
+        self.multiprocessors = Some(count);
+        self
+    }
+
+    /// The release of TVM that its text is written for, if the text does not show it: `"0.26"` or `"0.27"`.
+    pub fn tvm(mut self, release: impl Into<String>) -> Kernel {
+        self.tvm = Some(release.into());
+        self
+    }
+
+    /// The package's Cargo feature that it belongs to: without the feature it is not built.
+    pub fn feature(mut self, name: impl Into<String>) -> Kernel {
+        self.feature = Some(name.into());
+        self
+    }
+
+    /// How nvcc compiles it; by default as `[defaults]` of the manifest says.
     pub fn options(mut self, options: NvccOptions) -> Kernel {
-        self.options = options;
+        self.options = Some(options);
         self
     }
 
@@ -202,61 +225,43 @@ impl Kernel {
         &self.name
     }
 
-    /// The same as a manifest entry.
-    pub(crate) fn resolve(&self, defaults: &Targets) -> Result<manifest::Kernel> {
-        let wrong = |unknown: UnknownGpu| {
-            let error = Error::new(format_args!("kernel `{}`: {}", self.name, unknown.message));
-            match unknown.suggestion {
-                Some(near) => error.help(format_args!("did you mean `{near}`?")),
-                None => error.help("write it as `sm_90a`, and PTX as `compute_90`"),
-            }
+    /// The same as a manifest's table, so that the manifest's reader checks it. A function has an empty script there.
+    pub(crate) fn declared(&self) -> Declared {
+        let list = |values: &Vec<String>| values.iter().cloned().map(placeless).collect();
+        let (source, script) = match &self.text {
+            Text::File(path) => (Some(path.clone()), None),
+            Text::Inline(text) => (None, Some(text.clone())),
+            Text::Function(_) => (None, Some(String::new())),
         };
-        let mut machine = false;
-        let native = match &self.targets {
-            None => defaults.native.clone(),
-            Some(targets) => {
-                machine = targets.iter().any(|target| target == NATIVE);
-                let named = targets.iter().filter(|target| *target != NATIVE);
-                named
-                    .map(|target| target::parse(target))
-                    .collect::<Result<Vec<Gpu>, _>>()
-                    .map_err(wrong)?
-            }
-        };
-        let ptx = match &self.ptx {
-            Some(text) => target::parse_ptx(text).map_err(wrong)?,
-            None => defaults.ptx,
-        };
-        if matches!(self.text, Text::Function(_)) && (!self.specialize.is_empty() || self.tune.is_some()) {
-            let error = Error::new(format_args!(
-                "kernel `{}` is IR and has no compile-time parameters",
-                self.name
-            ));
-            return Err(error.help("build the IR with the values, a kernel for each"));
-        }
-        let (specialize, tune) = match &self.tune {
-            None => (self.specialize.clone(), None),
-            Some(tune) => {
-                let (candidates, sizes) = tune.resolve(&self.name, !self.specialize.is_empty())?;
-                (candidates, Some(sizes))
-            }
-        };
-        Ok(manifest::Kernel {
-            name: self.name.clone(),
-            text: self.text.clone(),
-            entry: self.entry.clone(),
-            specialize,
-            tune,
-            targets: Targets { native, ptx },
-            native_span: machine.then_some(Span::NONE),
+        let specialize = self.specialize.iter().cloned();
+        let specialize: Vec<_> = specialize.map(|values| placeless(Values::from(values))).collect();
+        let options = self.options.as_ref();
+        let raw = RawKernel {
+            name: placeless(self.name.clone()),
+            source: source.map(placeless),
+            script: script.map(placeless),
+            entry: self.entry.clone().map(placeless),
+            specialize: (!specialize.is_empty()).then(|| placeless(specialize)),
+            specialize_grid: None,
+            tune: self.tune.as_ref().map(|tune| placeless(Record(tune.as_raw()))),
+            targets: self.targets.as_ref().map(list),
+            ptx: self.ptx.clone().map(placeless),
             require: self.require,
-            multiprocessors: None,
-            tvm: None,
-            feature: None,
-            options: self.options.clone(),
-            source_span: Span::NONE,
-            entry_span: Span::NONE,
-            specialize_spans: Vec::new(),
-        })
+            feature: self.feature.clone(),
+            flags: options.map(|options| list(&options.flags)),
+            fast_math: options.map(|options| options.fast_math),
+            max_registers: options.and_then(|options| options.max_registers).map(placeless),
+            lineinfo: options.map(|options| options.lineinfo),
+            debug: options.map(|options| options.debug),
+            allow_spills: options.map(|options| options.allow_spills),
+            max_spills: options.and_then(|options| options.max_spills),
+            min_occupancy: options.and_then(|options| options.min_occupancy).map(placeless),
+            multiprocessors: self.multiprocessors,
+            tvm: self.tvm.clone().map(placeless),
+        };
+        Declared {
+            raw,
+            text: self.text.clone(),
+        }
     }
 }

@@ -5,7 +5,7 @@
 
 mod numbers;
 
-use numbers::{error_of_term, Number, numbers, stream};
+use numbers::{Number, error_of_term, numbers, stream};
 use proptest::prelude::*;
 use tirx_kernels::gemm::{self, Element};
 use tirx_rt::{Stream, Tensor, bf16, f16};

@@ -193,7 +193,8 @@ fn check<T: Number + Input<O>, O: Number>(form: FusedForm) {
                 if form.residual {
                     exact += residual[(p * m + i) * n + j];
                 }
-                let bound = O::UNIT * exact.abs() + (size * factor.abs() + 4.0) * (k + 8) as f64 * error_of_term::<T>();
+                let bound = O::UNIT * exact.abs()
+                    + (size * factor.abs() + 4.0) * (k + 8) as f64 * error_of_term::<T>();
                 let at = (p * m + i) * (n + gap) + j;
                 let value = found[at].value();
                 assert!(

@@ -5,7 +5,7 @@
 
 mod numbers;
 
-use numbers::{error_of_term, Number, numbers, stream};
+use numbers::{Number, error_of_term, numbers, stream};
 use proptest::prelude::*;
 use tirx_kernels::gemm::{self, Activation, GatedInput, GroupedInput, Matmul};
 use tirx_rt::{Stream, Tensor, bf16, f8e4m3, f16};

@@ -379,11 +379,8 @@ impl Builder {
                 );
             }
         };
-        let mut manifest = Manifest::parse(shown, &text)?;
-        for kernel in &self.declared {
-            let kernel = kernel.resolve(&manifest.defaults)?;
-            manifest.declare(kernel)?;
-        }
+        let mut manifest =
+            Manifest::with_declared(shown, &text, self.declared.iter().map(Kernel::declared).collect())?;
         if let Some(folder) = self.manifest.parent() {
             manifest.check_features(folder)?;
         }

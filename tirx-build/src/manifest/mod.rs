@@ -7,11 +7,11 @@
 //! | `keys` | which keys are there, and what do they mean? |
 //! | `raw` | which types have the values of its keys? |
 //! | `forms` | what is said where they have others? |
-//! | `read` | what is a manifest, once its values are checked? |
+//! | `read` | what is a manifest, once its values are checked? It reads kernels of the build script, too |
 //! | `checks` | which names, targets, releases and flags are there? |
 //! | `values` | which specializations does a kernel have? |
 //! | `tune` | which candidates does a tuned kernel have? |
-//! | `resolve` | what is known only when a build runs: kernels of the build script, GPUs of the machine |
+//! | `resolve` | which GPUs does `native` mean? |
 
 mod checks;
 mod features;
@@ -38,9 +38,9 @@ use crate::nvcc::NvccOptions;
 use crate::target::Targets;
 use crate::toolchain::Pin;
 use raw::RawManifest;
-pub(crate) use read::Reader;
+pub(crate) use raw::{RawKernel, RawTune};
+use read::Reader;
 pub use tune::TunedSizes;
-pub(crate) use tune::{Candidate, TuneParts};
 pub(crate) use values::Values;
 
 /// A manifest that was read and checked.
@@ -48,8 +48,6 @@ pub(crate) use values::Values;
 pub struct Manifest {
     /// The kernels in the order of the file.
     pub kernels: Vec<Kernel>,
-    /// The targets of `[defaults]`.
-    pub defaults: Targets,
     /// The contents of `[toolchain]`.
     pub toolchain: Toolchain,
     /// The place of the bundle from `[bundle]`, relative to the manifest's folder.
@@ -117,9 +115,20 @@ pub struct Kernel {
     pub specialize_spans: Vec<Span>,
 }
 
+/// A kernel that a build script declares: its keys, without positions, and its text, which may be a function.
+pub(crate) struct Declared {
+    pub(crate) raw: RawKernel,
+    pub(crate) text: Text,
+}
+
 impl Manifest {
     /// Reads a manifest's text. `name` is the file's name in messages.
     pub fn parse(name: &str, text: &str) -> Result<Manifest, Error> {
+        Manifest::with_declared(name, text, Vec::new())
+    }
+
+    /// A manifest's text with the kernels that a build script declares.
+    pub(crate) fn with_declared(name: &str, text: &str, declared: Vec<Declared>) -> Result<Manifest, Error> {
         let mut sources = SourceMap::new();
         let file = sources.add(name, text);
         let raw: RawManifest = document::read(text)
@@ -128,7 +137,7 @@ impl Manifest {
             file,
             errors: Vec::new(),
         };
-        let manifest = reader.manifest(raw);
+        let manifest = reader.manifest(raw, declared);
         if reader.errors.is_empty() {
             Ok(Manifest { sources, ..manifest })
         } else {

@@ -10,8 +10,8 @@ use crate::document::{Fields, FromTable, FromToml, Mistake, Record, Wrong, wrong
 macro_rules! tables {
     ($($(#[$meta:meta])* $name:ident { $($field:ident: $key:literal $read:ident $ty:ty,)* })*) => {$(
         $(#[$meta])*
-        pub(super) struct $name {
-            $(pub(super) $field: $ty,)*
+        pub(crate) struct $name {
+            $(pub(crate) $field: $ty,)*
         }
 
         impl FromTable for $name {
@@ -96,7 +96,7 @@ tables! {
 
 /// `bundle = "optional"`, or the table.
 #[derive(Default)]
-pub(super) struct RawBundle(pub(super) RawBundleTable);
+pub(crate) struct RawBundle(pub(super) RawBundleTable);
 
 impl FromToml for RawBundle {
     const WORDS: (&'static str, &'static str) = ("`\"optional\"` or a table", "tables");

@@ -1,43 +1,13 @@
-//! Parts of the manifest that are known only when a build runs: the kernels of its build script, and the meaning of
-//! `native`.
+//! The meaning of `native`, which is known only when a build runs.
 
-use tirx_core::diagnostic::{Diagnostic, Diagnostics};
-use tirx_core::source::{FileId, SourceMap, Span};
+use tirx_core::diagnostic::Diagnostic;
+use tirx_core::source::{SourceMap, Span};
 
-use super::read::Reader;
-use super::{Kernel, Manifest};
+use super::Manifest;
 use crate::error::Error;
 use tirx_core::ir::Gpu;
 
 impl Manifest {
-    /// Adds a kernel that a build script declares.
-    ///
-    /// # Errors
-    /// Its name is no name of a kernel, or that of another.
-    pub(crate) fn declare(&mut self, kernel: Kernel) -> Result<(), Error> {
-        let mut reader = Reader {
-            file: FileId::default(),
-            errors: Vec::new(),
-        };
-        reader.check_name(&kernel.name, Span::NONE);
-        if self.kernels.iter().any(|known| known.name == kernel.name) {
-            let help = "the manifest and the build script share one module: rename one of them";
-            reader.error(
-                Span::NONE,
-                format!("kernel `{}` is declared twice", kernel.name),
-                help,
-            );
-        }
-        self.kernels.push(kernel);
-        match reader.errors.is_empty() {
-            true => Ok(()),
-            false => Err(Error::from_diagnostics(
-                &Diagnostics(reader.errors),
-                &self.sources,
-            )),
-        }
-    }
-
     /// Replaces `native` among the targets by these architectures.
     ///
     /// # Errors

@@ -14,6 +14,17 @@ use crate::document::{FromToml, Wrong, integer, wrong};
 /// A table of values for compile-time parameters; `None` for a value that cannot be one.
 pub(crate) struct Values(pub(crate) BTreeMap<String, Option<ConstValue>>);
 
+impl From<BTreeMap<String, ConstValue>> for Values {
+    fn from(values: BTreeMap<String, ConstValue>) -> Values {
+        Values(
+            values
+                .into_iter()
+                .map(|(name, value)| (name, Some(value)))
+                .collect(),
+        )
+    }
+}
+
 impl FromToml for Values {
     const WORDS: (&'static str, &'static str) = ("a table", "tables");
 

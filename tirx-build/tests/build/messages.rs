@@ -4,7 +4,7 @@ use std::fs;
 
 use tirx_build::ir::DType;
 use tirx_build::ir::builder::FuncBuilder;
-use tirx_build::{Builder, Environment, Kernel};
+use tirx_build::{Builder, Environment, Kernel, NvccOptions};
 
 use crate::package::{Package, warnings};
 
@@ -157,7 +157,57 @@ fn mistakes_of_a_build_script_name_the_kernel() {
     let text = refused(Kernel::script("more", "").ptx("newest"));
     assert!(
         text.contains("kernel `more`: unknown architecture `newest`")
-            && text.contains("= help: write it as `sm_90a`, and PTX as `compute_90`"),
+            && text.contains("= help: write it as `compute_90`"),
+        "{text}"
+    );
+    let options = |change: fn(&mut NvccOptions)| {
+        let mut options = NvccOptions::default();
+        change(&mut options);
+        Kernel::script("more", "").targets(["sm_90a"]).options(options)
+    };
+    for (kernel, message) in [
+        (
+            options(|o| o.flags = vec!["-o=x".into()]),
+            "`-o` cannot be a flag of a kernel",
+        ),
+        (
+            options(|o| o.max_registers = Some(8)),
+            "`max-registers` is from 16 to 255, found 8",
+        ),
+        (
+            options(|o| o.min_occupancy = Some(101)),
+            "`min-occupancy` is from 1 to 100, found 101",
+        ),
+        (
+            Kernel::script("more", "").targets(["sm_90a"]).tvm("0.25"),
+            "`0.25` is no release of TVM",
+        ),
+        (
+            Kernel::script("more", "").targets(["sm_90a", "sm_90a"]),
+            "target `sm_90a` is named twice",
+        ),
+        (
+            Kernel::source("more", "/more.py").targets(["sm_90a"]),
+            "`source` must be a path relative",
+        ),
+        (
+            Kernel::script("more", "")
+                .targets(["sm_90a"])
+                .specialize([("N", 1)])
+                .specialize([("N", 1)]),
+            "kernel `more` has this specialization twice",
+        ),
+    ] {
+        let text = refused(kernel);
+        assert!(
+            text.contains("kernel `more`") && text.contains(message),
+            "{message}: {text}"
+        );
+    }
+    std::fs::write(package.path("Cargo.toml"), "[package]\nname = \"p\"\n").unwrap();
+    let text = refused(Kernel::script("more", "").targets(["sm_90a"]).feature("fp8"));
+    assert!(
+        text.contains("kernel `more` is of the feature `fp8`, which the package does not declare"),
         "{text}"
     );
     let mut f = FuncBuilder::new("more");
