@@ -1,7 +1,7 @@
 //! The documentation of a name of the language: signature, meaning, GPUs, an example.
 //!
 //! Examples are lines of tested kernels, in `examples.txt`: a test of the reference page writes them (`UPDATE_EXPECT=1 cargo test -p
-//! tirx-tests --test coverage`). A name without one is shown as a call of its signature.
+//! tirx-tests --test language coverage`). A name without one is shown as a call of its signature.
 
 use serde::Serialize;
 use tirx_core::script::eval::{Value, language_name};

@@ -75,6 +75,7 @@ fn mutants() -> Result<()> {
         "-p",
         "tirx-tests",
         "--test",
+        "kernels",
         "mutants",
         "--",
         "--ignored",

@@ -1,5 +1,5 @@
 # test: compile sm_90a
-# What kernels do with tensors through pointers: `tests/tests/launchers.rs` asks the signatures of their launchers.
+# What kernels do with tensors through pointers: `tests/tests/kernels/launchers.rs` asks the signatures of their launchers.
 from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
 

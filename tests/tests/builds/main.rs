@@ -4,10 +4,13 @@
 
 mod book;
 mod bundle;
+mod bundles;
+mod c_api;
 mod host_operators;
 mod kill;
 mod library;
 mod others;
+mod package;
 mod project;
 mod surroundings;
 mod throw_away;

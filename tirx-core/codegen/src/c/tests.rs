@@ -1,4 +1,4 @@
-//! Names and constants of C text. Whole launchers are tested by calling them (`tests/tests/c_api`).
+//! Names and constants of C text. Whole launchers are tested by calling them (`tests/tests/builds/c_api`).
 
 use super::expr::integer;
 use super::*;

@@ -5,7 +5,6 @@
 //! none, are installed when they are first needed (`tests/src/tools.rs`).
 
 mod bindings;
-#[cfg(unix)]
 mod driver;
 
 use std::ffi::{CStr, c_char, c_void};
@@ -317,7 +316,7 @@ fn tensors_that_are_not_aligned_are_refused() {
 #[test]
 fn python_sees_alignment_and_may_read_one_tensor_twice() {
     let (folder, _library) = library_of(&["summed"], IN_PARTS_OF_16);
-    let script = root().join("tests/tests/c_api/arguments.py");
+    let script = root().join("tests/tests/builds/c_api/arguments.py");
     let out = run(Command::new(tools::python())
         .arg(script)
         .arg(folder.path().join("api/lib/libsummed_kernels.so"))
@@ -594,7 +593,7 @@ fn a_tensor_without_rows_needs_no_map_where_nothing_is_launched() {
 fn python_makes_tensor_maps_and_passes_tensors_without_rows() {
     let (folder, _library) = library_of(&["copied", "rows"], MAPS);
     let out = run(Command::new(tools::python())
-        .arg(root().join("tests/tests/c_api/tensor_maps.py"))
+        .arg(root().join("tests/tests/builds/c_api/tensor_maps.py"))
         .arg(folder.path().join("api/lib/libcopied_kernels.so"))
         .env("PYTHONPATH", interop()));
     let lines: Vec<&str> = out.lines().collect();

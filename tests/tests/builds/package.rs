@@ -1,5 +1,4 @@
 //! A package outside of the workspace, built by Cargo as a user's is: without network and without nvcc.
-#![cfg(unix)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

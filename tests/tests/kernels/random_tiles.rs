@@ -525,7 +525,7 @@ fn a_kernel_that_asks_for_its_target_is_explained_for_it() {
 
 #[test]
 fn the_book_has_the_table_of_variants() {
-    const BEGIN: &str = "tests --test random_tiles variants -->\n";
+    const BEGIN: &str = "tests --test kernels variants -->\n";
     const END: &str = "<!-- end -->";
     let path = tirx_tests::root().join("docs/book/src/tile-primitives.md");
     let page = std::fs::read_to_string(&path).unwrap();

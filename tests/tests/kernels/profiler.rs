@@ -1,7 +1,6 @@
 //! A kernel with `CudaProfiler` on the simulator: its records are a trace and a table.
 
-mod profile;
-
+use super::profile;
 use tirx_tests::machine::{self, Simulator};
 use tirx_tests::profiled;
 

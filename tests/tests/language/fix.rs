@@ -128,7 +128,7 @@ fn filetests_of_the_older_release_are_rewritten() {
         unjudged.is_empty(),
         "calls without a reason of their own: {unjudged:?}"
     );
-    let path = root().join("tests/tests/fix.left.txt");
+    let path = root().join("tests/tests/language/fix.left.txt");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&path, &text).expect("the list is written");
     }

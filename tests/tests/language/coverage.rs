@@ -3,9 +3,7 @@
 //! The table is made from the compiler's own tables; `UPDATE_EXPECT=1` writes it. `tvm_names.txt` are the names that
 //! TVM 0.26 exports.
 
-#[path = "coverage/links.rs"]
 mod links;
-#[path = "coverage/messages.rs"]
 mod messages;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +26,7 @@ enum Status {
 
 /// The names of TVM's `T`.
 fn names() -> Vec<&'static str> {
-    include_str!("../tvm_names.txt").lines().collect()
+    include_str!("../../tvm_names.txt").lines().collect()
 }
 
 /// The support of a dotted name: the part of it that decides, and the reason if it is not supported.
@@ -79,7 +77,7 @@ fn run_in() -> BTreeMap<String, String> {
         for script in std::iter::once(&row.script).chain(row.also) {
             found
                 .entry(format!("T.{script}"))
-                .or_insert_with(|| "tests/tests/intrinsics.rs".into());
+                .or_insert_with(|| "tests/tests/language/intrinsics.rs".into());
         }
     }
     found

@@ -4,7 +4,6 @@
 //! of lines that have no more than 64, and of the others each two tokens that go together. The calls for one GPU are the statements
 //! of a few kernels; their destinations are elements of global memory, so that nvcc drops none.
 
-#[path = "mnemonics/simulated.rs"]
 mod simulated;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,4 @@
 //! Bundles opened at run time: kernels of a running program are replaced, unless they do not fit it.
-#![cfg(unix)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

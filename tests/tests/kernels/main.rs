@@ -1,0 +1,14 @@
+//! Kernels lowered, simulated and compared: with plain Rust, with other passes, with broken variants.
+
+mod asynchronous;
+mod chains;
+mod launchers;
+mod mutants;
+mod pages;
+#[path = "../profile/mod.rs"]
+mod profile;
+mod profiler;
+mod random_kernels;
+mod random_tiles;
+mod round_trip;
+mod tensor_maps;
