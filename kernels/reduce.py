@@ -59,6 +59,35 @@ def block_sum(a: T.handle, out: T.handle):
         Out[bx] = partial[0]
 
 
+@T.jit
+def row_sums(a: T.handle, out: T.handle, *, ROWS: T.constexpr, WARPS: T.constexpr):
+    """Out[i] = sum of row i of A: WARPS warps add a row, a block has ROWS rows. Few long rows need many warps each, many short rows one."""
+    rows = T.int32()
+    columns = T.int32()
+    A = T.match_buffer(a, (rows, columns), "float32")
+    Out = T.match_buffer(out, (rows,), "float32")
+    T.device_entry()
+    bx = T.cta_id([T.ceildiv(rows, ROWS)]); warp = T.warp_id([ROWS * WARPS]); lane = T.lane_id([32])
+    total = T.alloc_local((1,), "float32")
+    row: T.let = bx * ROWS + warp // WARPS
+    part: T.let = warp % WARPS
+    total[0] = 0.0
+    if row < rows:
+        for k in T.serial(part * 32 + lane, columns, step=WARPS * 32):
+            total[0] += A[row, k]
+    warp_sum(total)
+    if WARPS > 1:
+        parts = T.alloc_shared((ROWS * WARPS,), "float32")
+        if lane == 0:
+            parts[warp] = total[0]
+        T.cuda.cta_sync()
+        if part == 0:
+            for w in T.unroll(1, WARPS):
+                total[0] += parts[warp + w]
+    if part == 0 and lane == 0 and row < rows:
+        Out[row] = total[0]
+
+
 @T.prim_func
 def softmax(x: T.handle, y: T.handle):
     """Y = softmax of each row of X, one warp per row, four rows per block."""

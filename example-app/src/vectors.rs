@@ -92,6 +92,11 @@ fn reductions(stream: &Stream, report: &mut Report) -> Result<(), Error> {
     let (rows, columns) = (37, 300);
     let x = numbers(rows * columns, 5);
     let a = Tensor::from_slice(stream, &x, [rows, columns])?;
+    let mut sums = Tensor::zeros(stream, [rows])?;
+    let spent = time(stream, || kernels::row_sums::tuned(stream, &a, &mut sums))?;
+    let row = |row: &[f32]| row.iter().map(|v| *v as f64).sum();
+    let expected: Vec<f64> = x.chunks(columns).map(row).collect();
+    report.add("row_sums", spent, worst_error(&sums.to_vec()?, &expected), 1e-5);
     let mut out = Tensor::zeros(stream, [rows, columns])?;
     let spent = time(stream, || kernels::softmax(stream, &a, &mut out))?;
     report.add(

@@ -486,36 +486,6 @@ pub fn constant(text: &str) -> ConstValue {
     }
 }
 
-/// The kernels of the workspace's `kernels.toml`: a name, the file and what to build from it.
-pub fn example_kernels() -> Result<Vec<(String, IRModule)>, String> {
-    let manifest = std::fs::read_to_string(root().join("kernels.toml")).map_err(|e| e.to_string())?;
-    let manifest: toml::Table = manifest.parse().map_err(|e: toml::de::Error| e.to_string())?;
-    let mut modules = Vec::new();
-    for kernel in manifest["kernel"].as_array().into_iter().flatten() {
-        let text = |key: &str| kernel.get(key).and_then(toml::Value::as_str);
-        let (Some(name), Some(source)) = (text("name"), text("source")) else {
-            continue;
-        };
-        let path = root().join(source);
-        let code = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        let entry = text("entry").unwrap_or(name);
-        let none = vec![toml::Value::Table(toml::Table::new())];
-        for values in kernel
-            .get("specialize")
-            .and_then(toml::Value::as_array)
-            .unwrap_or(&none)
-        {
-            let define = |(k, v): (&String, &toml::Value)| (k.clone(), constant(&v.to_string()));
-            let defines: Defines = values.as_table().into_iter().flatten().map(define).collect();
-            let suffix: String = defines.iter().map(|(k, v)| format!(" {k}={v:?}")).collect();
-            for (_, module) in build(source, &code, &[entry], &defines)? {
-                modules.push((format!("{name}{suffix}"), module));
-            }
-        }
-    }
-    Ok(modules)
-}
-
 /// Prints a module, parses the text and compares.
 pub fn round_trip(module: &IRModule) -> Result<(), String> {
     round_trip_of(module, &print(module))

@@ -91,7 +91,7 @@ pub use tensor::{AsTensor, AsTensorMut, Tensor, View, ViewMut};
 pub use tensor_map::{Swizzle, TensorMap, TensorMapBuilder, TensorMapCache, TensorMapSpec};
 #[cfg(not(feature = "half"))]
 pub use tirx_dtype::{bf16, f16};
-pub use tuning::{Blocks, Tuning, TuningCandidate, TuningRecord};
+pub use tuning::{CandidateBlocks, Tuning, TuningCandidate, TuningRecord};
 pub use world::{Symmetric, World};
 
 /// Launches a device function with device pointers, for generated code. The keyword `unsafe` is in this macro and not

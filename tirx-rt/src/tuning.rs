@@ -22,7 +22,7 @@ use crate::host::Wide;
 use crate::{Device, Result};
 
 /// The number of blocks that a candidate launches, by the sizes that matter for the choice.
-pub type Blocks = fn(&[i64]) -> Wide;
+pub type CandidateBlocks = fn(&[i64]) -> Wide;
 
 /// A specialization that a tuned kernel may run.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ pub struct TuningCandidate {
     /// Its name in Rust: `tile128`.
     pub name: &'static str,
     /// The blocks that it launches; `None` if the sizes do not determine them.
-    pub blocks: Option<Blocks>,
+    pub blocks: Option<CandidateBlocks>,
 }
 
 /// The times that were measured on one GPU.
@@ -271,7 +271,7 @@ mod tests {
         // A tile of 256 rows would be empty for the most part.
         assert_eq!(modelled(TILES, &[40, 1 << 20], 132), 1);
         // Fixed sizes: 100 blocks are one wave, 150 smaller ones are two.
-        let fixed = |blocks: Blocks| TuningCandidate {
+        let fixed = |blocks: CandidateBlocks| TuningCandidate {
             name: "fixed",
             blocks: Some(blocks),
         };

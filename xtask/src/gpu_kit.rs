@@ -55,6 +55,7 @@ if command -v nvcc > /dev/null; then
     TIRX_TRACE=profiled.json ./on_gpu --ignored --nocapture --test-threads=1
     echo "== bench: kernels against what the device has"
     ./cargo-tirx tirx bench add
+    ./cargo-tirx tirx tune
     ./cargo-tirx tirx bench gemm_clusters::m4096_n4096_k4096_clusters66 --operations "2*M*N*K"
     if command -v compute-sanitizer > /dev/null; then
         for tool in memcheck racecheck synccheck initcheck; do

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use tirx_build::manifest::{Manifest, Text};
 use tirx_core::ir::IRModule;
 use tirx_core::script::{ConstValue, Imports, KernelFile, ModuleText, Release};
 use tirx_core::source::SourceMap;
@@ -118,33 +119,30 @@ impl Kernel {
 
 /// The kernels of `kernels.toml` that are valid in a release.
 pub(super) fn examples(root: &Path, release: Release) -> Result<Vec<Kernel>> {
-    let manifest: toml::Table = std::fs::read_to_string(root.join("kernels.toml"))?.parse()?;
+    let manifest = std::fs::read_to_string(root.join("kernels.toml"))?;
+    let manifest = Manifest::parse("kernels.toml", &manifest)?;
     let mut kernels = Vec::new();
-    for kernel in manifest
-        .get("kernel")
-        .and_then(toml::Value::as_array)
-        .into_iter()
-        .flatten()
-    {
-        let text = |key: &str| kernel.get(key).and_then(toml::Value::as_str);
-        let (Some(name), Some(source)) = (text("name"), text("source")) else {
+    for kernel in &manifest.kernels {
+        let Text::File(source) = &kernel.text else {
             continue;
         };
         if !is_of(&std::fs::read_to_string(root.join(source))?, release) {
             continue;
         }
-        let once = vec![toml::Value::Table(toml::Table::new())];
-        let all = kernel.get("specialize").and_then(toml::Value::as_array);
-        for values in all.unwrap_or(&once) {
-            let constant = |(k, v): (&String, &toml::Value)| Some((k.clone(), constant(v)?));
-            let constants = values.as_table().into_iter().flatten().filter_map(constant);
-            let constants: BTreeMap<_, _> = constants.collect();
+        let once = vec![BTreeMap::new()];
+        let all = if kernel.specialize.is_empty() {
+            &once
+        } else {
+            &kernel.specialize
+        };
+        for constants in all {
+            let name = &kernel.name;
             let suffix = constants.iter().map(|(k, v)| format!("-{k}{}", json(v)));
             kernels.push(Kernel {
                 id: format!("{name}{}", suffix.collect::<String>()),
                 path: source.into(),
-                entry: text("entry").unwrap_or(name).into(),
-                constants,
+                entry: kernel.entry.as_ref().unwrap_or(name).clone(),
+                constants: constants.clone(),
                 release,
                 example: true,
                 faults: false,
@@ -246,16 +244,6 @@ pub(super) fn filetests(root: &Path, release: Release) -> Result<Vec<Kernel>> {
         kernels.extend(of_file(root, &path, release)?);
     }
     Ok(kernels)
-}
-
-fn constant(value: &toml::Value) -> Option<ConstValue> {
-    Some(match value {
-        toml::Value::String(s) => ConstValue::Str(s.clone()),
-        toml::Value::Integer(v) => ConstValue::Int(i128::from(*v)),
-        toml::Value::Float(v) => ConstValue::Float(*v),
-        toml::Value::Boolean(v) => ConstValue::Bool(*v),
-        _ => return None,
-    })
 }
 
 /// A Python literal of a directive.
