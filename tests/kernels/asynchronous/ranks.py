@@ -249,3 +249,23 @@ def no_such_rank(B: T.Buffer((4,), "float32")):
     if tx == 0:
         T.nvshmem.putmem_nbi(B.ptr_to([0]), B.ptr_to([2]), 8, T.nvshmem.my_pe() + 1)
         T.nvshmem.quiet()
+
+
+# No rank sets the flag for which one lane of each of many warps waits.
+# sim: many_warps_wait
+#   ranks: 2
+#   F: uint32[1] = 0
+#   fault: deadlock
+@T.prim_func
+def many_warps_wait(F: T.Buffer((1,), "uint32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    warp = T.warp_id([8])
+    lane = T.lane_id([32])
+    turn: T.int32 = 0
+    while turn < 3:
+        if lane == 0:
+            while T.ptx.ld_acquire(F.ptr_to([0]), "uint32", "u32", scope="sys") == T.uint32(0):
+                T.cuda.nano_sleep(T.uint64(20))
+        T.cuda.warp_sync()
+        turn += 1

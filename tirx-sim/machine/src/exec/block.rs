@@ -394,10 +394,12 @@ impl Block {
                     warp.strands.push(strand);
                 }
                 Stop::Spun => {
-                    shared.draws.spun();
                     warp.part(&mut strand);
                     let now = state(warp, &strand) ^ shared.changes;
-                    progress |= strand.yielded(now);
+                    if strand.yielded(now) {
+                        progress = true;
+                        shared.draws.spun();
+                    }
                     warp.strands.push(strand);
                 }
             }

@@ -38,7 +38,7 @@ pub(super) struct Draws {
     seed: u64,
     drawn: u64,
     stops: u32,
-    /// How often loops that may wait have come to the end of their patience.
+    /// How often loops that may wait have come to the end of their patience, though their state changed.
     spins: u32,
     /// A strand has paused for other blocks.
     pub(super) yields: bool,
@@ -52,7 +52,7 @@ impl Draws {
         }
     }
 
-    /// A loop that may wait has come to the end of its patience.
+    /// A loop that may wait has come to the end of its patience, and its state has changed.
     pub(super) fn spun(&mut self) {
         self.spins = self.spins.saturating_add(1);
         self.yields |= self.spins > MAX_TURNS_OF_LOOPS;
