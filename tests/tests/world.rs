@@ -124,6 +124,17 @@ fn tensors_stay_on_their_rank() {
 }
 
 #[test]
+fn a_rank_launches_alone_with_its_own_memory() {
+    let world = World::simulated(2).unwrap();
+    for rank in 0..2 {
+        let own = |value: f32| Tensor::from_slice(world.stream(rank), &[value; 256], [256]).unwrap();
+        let mut out = own(0.0);
+        kernels::add::n256(world.stream(rank), &own(1.0), &own(2.0), &mut out).unwrap();
+        assert_eq!(out.to_vec().unwrap(), [3.0; 256], "rank {rank}");
+    }
+}
+
+#[test]
 fn every_rank_launches_one_kernel_with_one_grid() {
     let world = World::simulated(2).unwrap();
     let mut all = AllReduce::new(&world, 8);

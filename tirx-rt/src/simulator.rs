@@ -251,6 +251,7 @@ impl Simulator {
             step_limit: self.settings.step_limit,
             seed: self.settings.seed,
             programmatic: config.programmatic,
+            rank: self.rank.unwrap_or(0),
             ..LaunchOptions::default()
         };
         let program = &programs.0[function];

@@ -156,7 +156,7 @@ impl Program {
         windows: &[(u64, Window)],
     ) -> Result<Stats, Fault> {
         self.check(launch)
-            .and_then(|()| self.check_owners(memory, launch))
+            .and_then(|()| self.check_owners(memory, launch, options.rank))
             .map_err(|message| self.refusal(message))?;
         self.turn.store(NOWHERE, Ordering::Relaxed);
         let code = self.code_for(launch);
@@ -177,7 +177,7 @@ impl Program {
         exploration: &Exploration,
     ) -> Result<Stats, Fault> {
         self.check(launch)
-            .and_then(|()| self.check_owners(memory, launch))
+            .and_then(|()| self.check_owners(memory, launch, options.rank))
             .map_err(|message| self.refusal(message))?;
         let code = self.code_for(launch);
         let windows = &[];
@@ -230,14 +230,14 @@ impl Program {
     }
 
     /// Checks that each rank gets memory that it may access.
-    fn check_owners(&self, memory: &Memory, launch: &Launch<'_>) -> Result<(), String> {
+    fn check_owners(&self, memory: &Memory, launch: &Launch<'_>, first: u32) -> Result<(), String> {
         let ranks = [launch.args]
             .into_iter()
             .chain(launch.peers.iter().map(Vec::as_slice));
-        for (rank, args) in ranks.enumerate() {
+        for (rank, args) in (first..).zip(ranks) {
             for ((name, kind), address) in self.code.params.iter().zip(args) {
                 let owner = (*kind == Kind::Ptr).then(|| memory.owner(*address)).flatten();
-                if let Some(owner) = owner.filter(|owner| *owner as usize != rank) {
+                if let Some(owner) = owner.filter(|owner| *owner != rank) {
                     return Err(format!(
                         "`{}` of rank {rank} is memory of rank {owner} alone: other ranks may access symmetric memory only",
                         name.strip_suffix("_ptr").unwrap_or(name)

@@ -58,6 +58,8 @@ pub struct LaunchOptions {
     pub programmatic: bool,
     /// Whether that holds for all global memory.
     pub dependent: bool,
+    /// The rank of the first device of the launch, to which memory of that rank alone belongs.
+    pub rank: u32,
     /// The linear index of the block whose timeline is recorded.
     pub timeline: Option<u64>,
     /// What is reported in [`Stats::findings`] rather than as the error that ends the launch. Accesses that a warp makes together
@@ -79,6 +81,7 @@ impl Default for LaunchOptions {
             seed: 0,
             programmatic: false,
             dependent: false,
+            rank: 0,
             timeline: None,
             continue_after: ContinueAfter::default(),
             accuracy: false,
@@ -227,6 +230,7 @@ fn context<'a>(
         seed: options.seed,
         before,
         timeline: options.timeline,
+        first_rank: options.rank,
         shared_bytes: launch.shared_bytes,
         turns: Turns::new(0, 0),
         observer: (options.observe != Observe::default()).then(|| Observer::new(options.observe, code)),

@@ -55,6 +55,11 @@ impl Context<'_> {
         (u64::from(block) / self.blocks_of_device().max(1)) as u32
     }
 
+    /// The rank that memory belongs to alone, if that is another one than a device's.
+    pub(crate) fn other_owner(&self, owner: Option<&u32>, device: u32) -> Option<u32> {
+        owner.copied().filter(|owner| *owner != device + self.first_rank)
+    }
+
     /// The rank in a message; none for a launch on one device.
     pub(crate) fn rank_name(&self, block: u32) -> String {
         match self.ranks() {

@@ -124,6 +124,8 @@ pub(crate) struct Context<'a> {
     pub(crate) cluster: [u32; 3],
     /// The devices of the launch, by rank.
     pub(crate) devices: Vec<DeviceArguments>,
+    /// The rank of the first of them.
+    pub(crate) first_rank: u32,
     /// The counters of `nvshmem_barrier_all`, one for each rank.
     pub(crate) arrivals: Option<Symmetric>,
     /// The race checker for global memory.

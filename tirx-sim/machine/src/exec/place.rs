@@ -144,7 +144,7 @@ impl Machine<'_, '_> {
                     }
                 };
                 self.shared.last = Some(storage.clone());
-                if let Some(owner) = storage.owner.get().filter(|owner| **owner != self.shared.rank) {
+                if let Some(owner) = self.ctx.other_owner(storage.owner.get(), self.shared.rank) {
                     let message = format!(
                         "{verb} through `{}` at {address:#x}, which is memory of rank {owner} alone: other ranks may access \
                          symmetric memory only",

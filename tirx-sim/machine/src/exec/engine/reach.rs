@@ -393,7 +393,7 @@ impl Reach<'_, '_> {
             return Err(self.trap(FaultKind::OutOfBounds, message));
         };
         // A thread's own rank issues the operation; NVSHMEM's have addresses of symmetric memory.
-        if let Some(owner) = storage.owner.get().filter(|owner| **owner != self.shared.rank) {
+        if let Some(owner) = self.ctx.other_owner(storage.owner.get(), self.shared.rank) {
             let message = format!(
                 "{name} {verb} global memory at {address:#x}, which is memory of rank {owner} alone: other ranks may access \
                  symmetric memory only"
