@@ -27,11 +27,11 @@ use tirx_tests::{nvcc, root};
 
 use tirx_tests::tools;
 
-use crate::throw_away::{Place, texts};
+use crate::throw_away::{ScratchPackages, texts};
 
 /// The package of a page.
 struct Package {
-    place: Place,
+    place: ScratchPackages,
     /// The output of the last run, stdout and stderr.
     output: String,
     /// Whether a file was written since the last build.
@@ -42,7 +42,7 @@ const NAME: &str = "my-kernels";
 
 impl Package {
     fn new(page: &str, command_line: &Path) -> Package {
-        let mut place = Place::new();
+        let mut place = ScratchPackages::new();
         place.set("TIRX_NVCC", "none");
         place.set("CARGO_NET_OFFLINE", "true");
         let mut path = std::env::var("PATH").unwrap();

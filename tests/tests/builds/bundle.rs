@@ -7,12 +7,12 @@ use std::time::{Duration, SystemTime};
 
 use tirx_build::{Builder, BundleAction, Environment};
 
-use crate::throw_away::Place;
+use crate::throw_away::ScratchPackages;
 use crate::{KERNELS, MAIN, manifest};
 
 /// A package without nvcc, and the nvcc that makes its bundles. Packages of one name share their outputs.
-fn package(name: &str) -> (Place, PathBuf) {
-    let mut place = Place::new();
+fn package(name: &str) -> (ScratchPackages, PathBuf) {
+    let mut place = ScratchPackages::new();
     place.package(name, &manifest(2, "\"sm_90a\""), KERNELS, MAIN, "");
     let nvcc = place.fake_nvcc();
     place.set("TIRX_NVCC", "none");
@@ -20,7 +20,7 @@ fn package(name: &str) -> (Place, PathBuf) {
 }
 
 /// Makes the bundle of the package at its default place.
-fn bundle(place: &Place, package: &str, nvcc: &Path, single: bool) {
+fn bundle(place: &ScratchPackages, package: &str, nvcc: &Path, single: bool) {
     Builder::new()
         .manifest(place.path(package).join("kernels.toml"))
         .environment(
@@ -44,14 +44,14 @@ fn age(path: &Path) {
 }
 
 /// Builds and runs; whether the kernel has machine code, and what Cargo said.
-fn has_code(place: &Place, package: &str) -> (bool, String) {
+fn has_code(place: &ScratchPackages, package: &str) -> (bool, String) {
     let (success, out, err) = place.cargo(package, &["run"]);
     assert!(success, "{err}");
     (out.contains(" true "), err)
 }
 
 /// That a build has nothing to do.
-fn is_fresh(place: &Place, package: &str) {
+fn is_fresh(place: &ScratchPackages, package: &str) {
     let (success, _, err) = place.cargo(package, &["build"]);
     assert!(success && !err.contains("Compiling"), "{err}");
 }

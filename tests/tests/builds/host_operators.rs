@@ -12,7 +12,7 @@ use tirx_core::intrin::Op;
 use tirx_core::ir::{DType, ElementType, Expr, Var};
 use tirx_sim::host;
 
-use crate::throw_away::{Place, texts};
+use crate::throw_away::{ScratchPackages, texts};
 
 /// An expression of one or two variables of one dtype.
 struct Case {
@@ -334,7 +334,7 @@ fn agrees(answer: &str, value: &Result<Scalar, String>, case: &Case) -> bool {
 #[test]
 fn both_host_languages_and_the_simulator_compute_the_same_values() {
     let cases = cases();
-    let place = Place::new();
+    let place = ScratchPackages::new();
     place.manifest(
         "operators",
         "[dependencies]\ntirx-rt = { path = \"…/tirx-rt\" }\n",

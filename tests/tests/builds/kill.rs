@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::throw_away::{Place, real_nvcc};
+use crate::throw_away::{ScratchPackages, real_nvcc};
 
 const KERNELS: &str = r#"from tvm.script import tirx as T
 
@@ -45,8 +45,8 @@ impl Random {
     }
 }
 
-fn kills(name: &str, prepare: impl Fn(&Place)) {
-    let place = Place::new();
+fn kills(name: &str, prepare: impl Fn(&ScratchPackages)) {
+    let place = ScratchPackages::new();
     prepare(&place);
     place.package(name, MANIFEST, KERNELS, MAIN, "");
     let count = std::env::var("TIRX_KILLS")

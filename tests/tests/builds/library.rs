@@ -4,7 +4,7 @@
 use tirx_build::{Builder, BundleAction, Environment};
 
 use super::book::command_line;
-use super::throw_away::{Place, texts};
+use super::throw_away::{ScratchPackages, texts};
 
 const KERNELS: &str = r#"from tvm.script import tirx as T
 
@@ -74,7 +74,7 @@ fn main() -> tirx_rt::Result<()> {
 "#;
 
 /// The library, and a program that depends on it and on `tirx-rt` alone.
-fn packages(place: &Place, program: &str) {
+fn packages(place: &ScratchPackages, program: &str) {
     place.package("provider", MANIFEST, KERNELS, "", "");
     std::fs::remove_file(place.path("provider/src/main.rs")).unwrap();
     place.write("provider/src/lib.rs", LIBRARY);
@@ -91,7 +91,7 @@ const OUTPUT: &str = "6.5\nkernel `axpby` was not built for N = 65 for f16; buil
 
 #[test]
 fn a_library_provides_kernels_to_programs() {
-    let mut place = Place::new();
+    let mut place = ScratchPackages::new();
     packages(&place, PROGRAM);
     place.set("TIRX_NVCC", "none");
     let (success, out, err) = place.cargo("program", &["run"]);
@@ -140,7 +140,7 @@ const IMPORTING: &str = "from tvm.script import tirx as T\nfrom my_parts.gpu.ste
 
 #[test]
 fn kernels_import_functions_of_other_crates() {
-    let mut place = Place::new();
+    let mut place = ScratchPackages::new();
     place.set("TIRX_NVCC", "none");
     place.manifest(
         "parts",
@@ -220,7 +220,7 @@ const BESIDE: &str = "[defaults]\ntargets = [\"sm_90a\"]\n\n[[kernel]]\nname = \
 
 #[test]
 fn kernels_of_a_build_script_are_bundled() {
-    let mut place = Place::new();
+    let mut place = ScratchPackages::new();
     place.fake_nvcc();
     let main = GENERATED.replace(
         "    Ok(())",
@@ -232,7 +232,7 @@ fn kernels_of_a_build_script_are_bundled() {
     place.set("CARGO_NET_OFFLINE", "true");
     place.set("CARGO", env!("CARGO"));
     let program = command_line();
-    let tirx = |place: &Place, arguments: &[&str]| {
+    let tirx = |place: &ScratchPackages, arguments: &[&str]| {
         let mut command = place.prepared(std::process::Command::new(&program), "script");
         texts(command.args(["tirx", "bundle"]).args(arguments).output().unwrap())
     };
@@ -340,7 +340,7 @@ fn kernels_of_a_build_script_are_bundled() {
 
 #[test]
 fn a_build_script_makes_kernels() {
-    let mut place = Place::new();
+    let mut place = ScratchPackages::new();
     place.set("TIRX_NVCC", "none");
     place.package("made", "", "", GENERATED, "");
     std::fs::remove_file(place.path("made/kernels.toml")).unwrap();
@@ -384,7 +384,7 @@ fn a_build_script_makes_kernels() {
 
 #[test]
 fn a_c_interface_writes_nothing_into_the_sources_of_a_dependency() {
-    let mut place = Place::new();
+    let mut place = ScratchPackages::new();
     place.set("TIRX_NVCC", "none");
     place.package("sourced", MANIFEST, KERNELS, "", "");
     std::fs::remove_file(place.path("sourced/src/main.rs")).unwrap();

@@ -18,7 +18,7 @@ mod tuning;
 
 use std::fs;
 
-use throw_away::{Place, real_nvcc, texts};
+use throw_away::{ScratchPackages, real_nvcc, texts};
 
 const KERNELS: &str = r#"from tvm.script import tirx as T
 
@@ -53,7 +53,7 @@ fn manifest(count: usize, targets: &str) -> String {
 #[test]
 fn one_of_fifty_kernels_is_one_run() {
     let Some(real) = real_nvcc() else { return };
-    let place = Place::new();
+    let place = ScratchPackages::new();
     place.nvcc(&real, None);
     place.package("fifty", &manifest(50, "\"sm_90a\""), KERNELS, MAIN, "");
     assert_eq!(place.build("fifty"), 50);
@@ -70,7 +70,7 @@ fn one_of_fifty_kernels_is_one_run() {
 #[test]
 fn what_changes_and_comes_back_is_compiled_once() {
     let Some(real) = real_nvcc() else { return };
-    let mut place = Place::new();
+    let mut place = ScratchPackages::new();
     place.nvcc(&real, None);
     place.package("steps", &manifest(2, "\"sm_90a\""), KERNELS, MAIN, "");
     let before = listing(&place, "steps");
@@ -150,7 +150,7 @@ fn what_changes_and_comes_back_is_compiled_once() {
 #[test]
 fn errors_of_nvcc_point_into_the_kernel_file() {
     let Some(real) = real_nvcc() else { return };
-    let place = Place::new();
+    let place = ScratchPackages::new();
     place.nvcc(&real, None);
     let kernels = "from tvm.script import tirx as T\n\nSOURCE = \"\"\"\n__device__ float twice(float x) {\n  \
                    return missing * x;\n}\n\"\"\"\n\n@T.prim_func\ndef raw(A: T.Buffer((32,), \"float32\")):\n    \
@@ -179,7 +179,7 @@ fn errors_of_nvcc_point_into_the_kernel_file() {
 
 /// The lines of the kernel file that the machine code of an image names, as `nvdisasm` prints them; `None` where the
 /// toolkit has none.
-fn lines_named(place: &Place, nvcc: &std::path::Path, image: &[u8]) -> Option<Vec<String>> {
+fn lines_named(place: &ScratchPackages, nvcc: &std::path::Path, image: &[u8]) -> Option<Vec<String>> {
     let nvdisasm = nvcc.with_file_name("nvdisasm");
     let elf = image.windows(4).position(|bytes| bytes == b"\x7fELF").unwrap();
     let cubin = place.path("image.cubin");
@@ -201,7 +201,7 @@ fn machine_code_names_the_lines_of_the_kernel_file() {
     let main = "tirx_rt::include_kernels!();\n\nfn main() -> std::io::Result<()> {\n    \
                 std::fs::write(std::env::args().nth(1).unwrap(), kernels::mark::IMAGE.fatbin.unwrap())\n}\n";
     let image = |key: &str| {
-        let place = Place::new();
+        let place = ScratchPackages::new();
         place.nvcc(&real, None);
         let manifest = format!(
             "[[kernel]]\nname = \"mark\"\nsource = \"kernels/mark.py\"\ntargets = [\"sm_90a\"]\n{key}\n\
@@ -219,7 +219,8 @@ fn machine_code_names_the_lines_of_the_kernel_file() {
     let has = |image: &[u8], text: &str| image.windows(text.len()).any(|part| part == text.as_bytes());
     // Line tables hold folders apart from the names in them.
     let names_the_file = |image: &[u8]| has(image, "/proc/self/cwd/kernels") && has(image, "mark.py");
-    let names_the_place = |image: &[u8], place: &Place| has(image, &place.path("").to_string_lossy());
+    let names_the_place =
+        |image: &[u8], place: &ScratchPackages| has(image, &place.path("").to_string_lossy());
     let line = "\"/proc/self/cwd/kernels/mark.py\", line 6";
     // `lineinfo`, twice: the bytes depend on no folder and no time.
     let (first, place) = image("lineinfo = true");
@@ -244,7 +245,7 @@ fn machine_code_names_the_lines_of_the_kernel_file() {
 #[test]
 fn two_packages_build_at_once_and_share_a_program() {
     let Some(real) = real_nvcc() else { return };
-    let place = Place::new();
+    let place = ScratchPackages::new();
     place.nvcc(&real, None);
     // The same kernels in both: two builds at once compile them once.
     place.package("one", &manifest(2, "\"sm_90a\""), KERNELS, MAIN, "");
@@ -270,7 +271,7 @@ fn two_packages_build_at_once_and_share_a_program() {
     assert_eq!(out, "42.0 true [\"sm_90a\"]\n141.0 true [\"sm_90a\"]\n");
 }
 
-fn listing(place: &Place, package: &str) -> Vec<String> {
+fn listing(place: &ScratchPackages, package: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut folders = vec![place.path(package)];
     while let Some(folder) = folders.pop() {
@@ -286,7 +287,7 @@ fn listing(place: &Place, package: &str) -> Vec<String> {
 }
 
 /// Takes the right to write from a package's files and folders, or gives it back.
-fn read_only(place: &Place, package: &str, read_only: bool) {
+fn read_only(place: &ScratchPackages, package: &str, read_only: bool) {
     for path in listing(place, package)
         .iter()
         .chain([&place.path(package).to_string_lossy().into_owned()])
@@ -353,7 +354,7 @@ fn main() -> tirx_rt::Result<()> {
 #[test]
 fn targets_whose_code_differs_have_an_image_each_behind_one_launcher() {
     let Some(real) = real_nvcc() else { return };
-    let place = Place::new();
+    let place = ScratchPackages::new();
     place.nvcc(&real, None);
     let manifest = "[defaults]\ntargets = [\"sm_90a\", \"sm_100a\"]\n\n[[kernel]]\nname = \"twice\"\nsource = \"kernels.py\"\n\n\
                     [[kernel]]\nname = \"product\"\nsource = \"tile_target_choices.py\"\n";

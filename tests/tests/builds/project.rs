@@ -8,7 +8,7 @@ use std::process::Command;
 use tirx_tests::skip;
 
 use crate::book::command_line;
-use crate::throw_away::{Place, real_nvcc, texts};
+use crate::throw_away::{ScratchPackages, real_nvcc, texts};
 use crate::{KERNELS, MAIN, manifest};
 
 /// Kernels with what generated code can hold: documentation, choices, launch arithmetic, tensor maps aside.
@@ -45,7 +45,7 @@ pub(crate) const STRICT_MANIFEST: &str = "[[kernel]]\nname = \"add\"\nsource = \
 
 #[test]
 fn generated_code_passes_strict_lints() {
-    let mut place = Place::new();
+    let mut place = ScratchPackages::new();
     place.set("TIRX_NVCC", "none");
     let library = "//! A library.\n#![forbid(unsafe_code)]\n#![deny(warnings, missing_docs, rust_2018_idioms, unused)]\n\
                    #![deny(clippy::all, clippy::pedantic)]\n\ntirx_rt::include_kernels!();\n";
@@ -71,7 +71,7 @@ fn generated_code_passes_strict_lints() {
 
 #[test]
 fn a_new_crate_runs() {
-    let mut place = Place::new();
+    let mut place = ScratchPackages::new();
     place.set("TIRX_NVCC", "none");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut command = Command::new(command_line());
@@ -151,7 +151,7 @@ fn sccache() -> Option<PathBuf> {
 }
 
 /// Asks the place's server.
-fn ask(place: &Place, sccache: &Path, question: &str) -> String {
+fn ask(place: &ScratchPackages, sccache: &Path, question: &str) -> String {
     let mut command = place.prepared(Command::new(sccache), "");
     texts(command.arg(question).output().unwrap()).1
 }
@@ -163,7 +163,7 @@ fn a_team_shares_kernels_through_sccache() {
         skip("there is no sccache (`cargo xtask test` installs it)");
         return;
     };
-    let mut place = Place::new();
+    let mut place = ScratchPackages::new();
     // A server of its own, at an unused port.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()

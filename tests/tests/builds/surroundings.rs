@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::project::{STRICT, STRICT_MANIFEST};
-use crate::throw_away::Place;
+use crate::throw_away::ScratchPackages;
 
 /// The lints that a crate can ask for and generated code can cause.
 const LINTS: &str = "#![forbid(unsafe_code)]\n#![deny(warnings, missing_docs, unused, rust_2018_idioms, future_incompatible)]\n\
@@ -22,7 +22,7 @@ const WITHOUT_STD: &str = "#![no_std]\nextern crate alloc;\n\n/// Names of kerne
     /// The same kernels in a module below.\npub mod below {\n    gpu::include_kernels!();\n}\n";
 
 /// A crate of an edition that calls `tirx-rt` by the name `gpu`.
-fn crate_of(place: &Place, edition: &str) -> String {
+fn crate_of(place: &ScratchPackages, edition: &str) -> String {
     let name = format!("edition{edition}");
     place.manifest(
         &name,
@@ -46,7 +46,7 @@ fn crate_of(place: &Place, edition: &str) -> String {
 
 #[test]
 fn generated_code_compiles_in_every_edition_without_std_and_under_another_name_of_the_run_time() {
-    let mut place = Place::new();
+    let mut place = ScratchPackages::new();
     place.set("TIRX_NVCC", "none");
     for edition in ["2015", "2018", "2021", "2024"] {
         let name = crate_of(&place, edition);
@@ -60,7 +60,7 @@ fn generated_code_compiles_in_every_edition_without_std_and_under_another_name_o
 
 #[test]
 fn code_of_another_version_of_tirx_build_does_not_compile() {
-    let mut place = Place::new();
+    let mut place = ScratchPackages::new();
     place.set("TIRX_NVCC", "none");
     place.package(
         "versions",
@@ -103,7 +103,7 @@ fn code_of_another_version_of_tirx_build_does_not_compile() {
 
 #[test]
 fn mistakes_of_the_surroundings_are_explained() {
-    let mut place = Place::new();
+    let mut place = ScratchPackages::new();
     place.set("TIRX_NVCC", "none");
     // No build script.
     place.manifest(

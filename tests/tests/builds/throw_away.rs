@@ -17,20 +17,20 @@ pub(crate) fn real_nvcc() -> Option<PathBuf> {
 
 /// A folder of packages and an nvcc, with variables of its own. Everything is compiled into the workspace's target
 /// directory, so that what the tests have compiled is used again.
-pub(crate) struct Place {
+pub(crate) struct ScratchPackages {
     folder: tempfile::TempDir,
     target: PathBuf,
     variables: Vec<(String, String)>,
 }
 
-impl Place {
-    pub(crate) fn new() -> Place {
+impl ScratchPackages {
+    pub(crate) fn new() -> ScratchPackages {
         let program = std::env::current_exe().unwrap();
         let folder = tempfile::Builder::new()
             .prefix("mit Leerzeichen ä中 ")
             .tempdir()
             .unwrap();
-        let mut place = Place {
+        let mut place = ScratchPackages {
             target: program.ancestors().nth(3).unwrap().into(),
             variables: Vec::new(),
             folder,

@@ -2,7 +2,7 @@
 
 use tirx_build::tuning::{FOLDER, KernelTimes, MeasuredPoint, TuningRecord, file_name};
 
-use crate::throw_away::Place;
+use crate::throw_away::ScratchPackages;
 
 const KERNELS: &str = r#"from tvm.script import tirx as T
 
@@ -46,7 +46,7 @@ fn main() -> tirx_rt::Result<()> {
 "#;
 
 /// A record for a device.
-fn record(place: &Place, device: &str, points: &[([i64; 2], [f64; 2])]) -> TuningRecord {
+fn record(place: &ScratchPackages, device: &str, points: &[([i64; 2], [f64; 2])]) -> TuningRecord {
     let builder = tirx_build::Builder::new().manifest(place.path("tuned/kernels.toml"));
     let kernel = builder.tuned().unwrap().remove(0);
     let points = points.iter().map(|(sizes, times)| MeasuredPoint {
@@ -71,10 +71,10 @@ fn record(place: &Place, device: &str, points: &[([i64; 2], [f64; 2])]) -> Tunin
 
 #[test]
 fn a_launcher_chooses_by_a_record_or_a_model() {
-    let mut place = Place::new();
+    let mut place = ScratchPackages::new();
     place.set("TIRX_NVCC", "none");
     place.package("tuned", MANIFEST, KERNELS, MAIN, "");
-    let run = |place: &Place, expected: &str| {
+    let run = |place: &ScratchPackages, expected: &str| {
         let (success, out, err) = place.cargo("tuned", &["run"]);
         assert!(success, "{err}");
         assert_eq!(out, expected, "{err}");

@@ -103,7 +103,7 @@ impl Mutator for Pass {
             let body = copy_with(body, var, min.clone());
             return self.stmt(&body);
         }
-        let scan = Scan::of(var, body);
+        let scan = Scan::from_body(var, body);
         let lanes = scan.lanes(length);
         if scan.shares_a_place || leaves_early(body) || lanes < 2 {
             return serial(self);
@@ -152,7 +152,7 @@ struct Scan {
 }
 
 impl Scan {
-    fn of(var: &Var, body: &Stmt) -> Scan {
+    fn from_body(var: &Var, body: &Stmt) -> Scan {
         let mut scan = Scan {
             varying: FxHashSet::from_iter([var.clone()]),
             fixed_stores: Vec::new(),

@@ -68,7 +68,7 @@ enum Unit {
 }
 
 impl Unit {
-    fn of(kind: ScopeIdKind) -> Unit {
+    fn from_scope_id(kind: ScopeIdKind) -> Unit {
         match kind {
             ScopeIdKind::LaneId | ScopeIdKind::ThreadId | ScopeIdKind::ThreadIdInWg => Unit::Thread,
             ScopeIdKind::WarpId | ScopeIdKind::WarpIdInWg => Unit::Warp,
@@ -418,7 +418,9 @@ fn id_of(e: &Expr, ids: &Ids) -> Option<ScopeIdKind> {
         ExprKind::Call {
             op: Op::CudaShflSync,
             args,
-        } => id_of(&args[at!(CudaShflSync.var)], ids).filter(|kind| Unit::of(*kind) > Unit::Thread),
+        } => {
+            id_of(&args[at!(CudaShflSync.var)], ids).filter(|kind| Unit::from_scope_id(*kind) > Unit::Thread)
+        }
         _ => None,
     }
 }
@@ -446,7 +448,7 @@ impl Visitor for Parts<'_> {
             }
         };
         let unit = match e.as_var() {
-            Some(var) => self.ids.get(var).map(|kind| Unit::of(*kind)),
+            Some(var) => self.ids.get(var).map(|kind| Unit::from_scope_id(*kind)),
             None if is_elect(e) => Some(Unit::Thread),
             None => whole(e),
         };

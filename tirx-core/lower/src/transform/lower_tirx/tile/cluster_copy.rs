@@ -78,8 +78,8 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
         .ok_or("remote_cta_id= is missing, the rank of the receiving block")?;
     same_dtypes(dst, src)?;
     let bits = bits(src.buffer.dtype);
-    let to = SharedSide::of(dst, cx.facts)?;
-    let from = SharedSide::of(src, cx.facts)?;
+    let to = SharedSide::from_region(dst, cx.facts)?;
+    let from = SharedSide::from_region(src, cx.facts)?;
     let mut runs = common_runs(&to.iters, &from.iters)
         .ok_or("the rows of the two regions do not split into common runs")?;
     // Innermost first: what is contiguous on both sides is one run.

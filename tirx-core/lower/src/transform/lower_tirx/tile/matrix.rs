@@ -57,13 +57,13 @@ pub(super) struct Walk {
 impl SharedMatrix {
     /// The matrix of a region with two dimensions of more than one coordinate: rows and k, or k and rows
     /// (`transposed`).
-    pub(super) fn of(
+    pub(super) fn from_region(
         region: &BufferRegion,
         transposed: bool,
         cx: &mut Context<'_>,
     ) -> Result<SharedMatrix, String> {
         let name = &region.buffer.name;
-        let places = Places::of(region, cx)?;
+        let places = Places::from_region(region, cx)?;
         let [first, second] = &places.tables(MEMORY)[..] else {
             return Err(format!(
                 "the region of {name} has {} dimensions, and a matrix has two",

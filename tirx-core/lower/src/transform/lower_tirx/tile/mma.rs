@@ -64,9 +64,9 @@ struct Matrix {
 }
 
 impl Matrix {
-    fn of(region: &BufferRegion, turned: bool, cx: &mut Context<'_>) -> Result<Matrix, Decline> {
+    fn from_region(region: &BufferRegion, turned: bool, cx: &mut Context<'_>) -> Result<Matrix, Decline> {
         let name = &region.buffer.name;
-        let places = Places::of(region, cx)?;
+        let places = Places::from_region(region, cx)?;
         if places.swizzle.is_some() {
             return Err(format!("the layout of {name} is a swizzle").into());
         }
@@ -202,10 +202,10 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
         .into());
     }
     let (turned_a, turned_b) = (call.flag("transpose_A")?, call.flag("transpose_B")?);
-    let d = Matrix::of(d, false, cx)?;
-    let a = Matrix::of(a, turned_a, cx)?;
-    let b = Matrix::of(b, turned_b, cx)?;
-    let c = Matrix::of(c, false, cx)?;
+    let d = Matrix::from_region(d, false, cx)?;
+    let a = Matrix::from_region(a, turned_a, cx)?;
+    let b = Matrix::from_region(b, turned_b, cx)?;
+    let c = Matrix::from_region(c, false, cx)?;
     let ((m, n), k) = ((d.rows.len(), d.columns.len()), a.columns.len());
     if (a.rows.len(), b.rows.len(), b.columns.len()) != (m, k, n) || (c.rows.len(), c.columns.len()) != (m, n)
     {

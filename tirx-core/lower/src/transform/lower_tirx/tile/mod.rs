@@ -104,7 +104,7 @@ pub(super) fn lower_region(
         facts,
         active: count.map(Active::all),
         narrowed: None,
-        named: Named::of(body),
+        named: Named::from_body(body),
         decisions,
         outside: Outside::default(),
         failed: None,
@@ -331,7 +331,7 @@ enum Choice {
 fn choose(call: &Call<'_>, context: &mut Context<'_>) -> (Rows, Choice) {
     let mut rows = Rows::new();
     let mut choice = Choice::None;
-    let all = table::of(call.op);
+    let all = table::variants_for(call.op);
     let options = all.iter().flat_map(|v| v.options);
     if !all.is_empty()
         && let Err(Decline::Mistake { span, message, help }) = check_options(call, options)

@@ -27,7 +27,7 @@ pub(super) struct Named {
 
 impl Named {
     /// Before the walk through `body`.
-    pub(super) fn of(body: &Stmt) -> Named {
+    pub(super) fn from_body(body: &Stmt) -> Named {
         let mut count = Writes(FxHashMap::default());
         count.visit_stmt(body);
         Named {

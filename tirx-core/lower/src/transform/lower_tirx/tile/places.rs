@@ -30,7 +30,7 @@ pub(super) type Tables = Vec<Vec<i128>>;
 
 impl Places {
     /// The places of a region whose extents are constants.
-    pub(super) fn of(region: &BufferRegion, cx: &mut Context<'_>) -> Result<Places, String> {
+    pub(super) fn from_region(region: &BufferRegion, cx: &mut Context<'_>) -> Result<Places, String> {
         let buffer = &region.buffer;
         let name = &buffer.name;
         let sliced = sliced(region, cx.facts)?;

@@ -66,7 +66,7 @@ pub(super) fn over_threads(iters: &[Iter]) -> TileLayout {
 
 impl Held {
     /// The distribution of a region in local memory.
-    pub(super) fn of(region: &BufferRegion, cx: &mut Context<'_>) -> Result<Held, String> {
+    pub(super) fn from_region(region: &BufferRegion, cx: &mut Context<'_>) -> Result<Held, String> {
         let buffer = &region.buffer;
         let name = &buffer.name;
         let sliced = sliced(region, cx.facts)?;

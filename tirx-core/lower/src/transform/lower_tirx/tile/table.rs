@@ -25,7 +25,7 @@ static VARIANTS: &[&[Variant]] = &[
 ];
 
 /// The variants of an operation in the order in which they are tried.
-pub(super) fn of(op: TileOp) -> Vec<&'static Variant> {
+pub(super) fn variants_for(op: TileOp) -> Vec<&'static Variant> {
     let all = VARIANTS.iter().flat_map(|list| list.iter());
     let mut found: Vec<&Variant> = all.filter(|v| v.ops.contains(&op)).collect();
     found.sort_by_key(|v| -v.priority);
@@ -59,7 +59,7 @@ pub struct VariantInfo {
 pub fn variants() -> Vec<VariantInfo> {
     let mut all = Vec::new();
     for operation in &crate::ir::tile::OPERATIONS {
-        for variant in of(operation.op) {
+        for variant in variants_for(operation.op) {
             all.push(VariantInfo {
                 op: operation.name,
                 name: variant.name,

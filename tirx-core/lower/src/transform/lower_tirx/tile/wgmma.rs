@@ -90,9 +90,13 @@ impl Fragments {
     ///
     /// # Errors
     /// Where other threads have the elements.
-    fn of(region: &BufferRegion, per_lane: i128, cx: &mut Context<'_>) -> Result<Fragments, Decline> {
+    fn from_region(
+        region: &BufferRegion,
+        per_lane: i128,
+        cx: &mut Context<'_>,
+    ) -> Result<Fragments, Decline> {
         let name = &region.buffer.name;
-        let places = Places::of(region, cx)?;
+        let places = Places::from_region(region, cx)?;
         if places.swizzle.is_some() {
             return Err(format!("the layout of {name} is a swizzle").into());
         }
@@ -167,7 +171,12 @@ struct Swizzled {
 
 impl Swizzled {
     /// The descriptors of tiles of a matrix.
-    fn of(matrix: &SharedMatrix, rows: i128, k: i128, cx: &mut Context<'_>) -> Result<Swizzled, String> {
+    fn from_matrix(
+        matrix: &SharedMatrix,
+        rows: i128,
+        k: i128,
+        cx: &mut Context<'_>,
+    ) -> Result<Swizzled, String> {
         let walk = matrix.walk(rows, k)?;
         matrix.aligned(cx)?;
         Ok(Swizzled {
@@ -286,7 +295,7 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     if k % depth != 0 {
         return Err(format!("k is {k}, and an instruction takes {depth} of {dtype}").into());
     }
-    let (c, c_name) = (Fragments::of(c, 2, cx)?, &c.buffer.name);
+    let (c, c_name) = (Fragments::from_region(c, 2, cx)?, &c.buffer.name);
     if result == DType::FLOAT16 && !c.in_words(2, cx) {
         return Err(
             format!("the layout of {c_name} does not have 2 neighbours of a row in one register").into(),
@@ -297,7 +306,7 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
             return Err("A in registers is M x K: transA=False".into());
         }
         let per_word = 32 / bits;
-        let fragments = Fragments::of(a, per_word, cx)?;
+        let fragments = Fragments::from_region(a, per_word, cx)?;
         if !fragments.in_words(per_word, cx) {
             return Err(format!(
                 "the layout of {} does not have {per_word} neighbours of a row in one register",
@@ -307,19 +316,19 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
         }
         (Left::Registers(fragments), false)
     } else {
-        let matrix = SharedMatrix::of(a, turned_a, cx)?;
-        let walk = Swizzled::of(&matrix, ROWS, depth, cx)?;
+        let matrix = SharedMatrix::from_region(a, turned_a, cx)?;
+        let walk = Swizzled::from_matrix(&matrix, ROWS, depth, cx)?;
         let by_rows = walk.by_rows;
         (Left::Shared(matrix, walk), by_rows)
     };
-    let b = SharedMatrix::of(b, turned_b, cx)?;
+    let b = SharedMatrix::from_region(b, turned_b, cx)?;
     // The widest instruction that the columns are a multiple of and whose pieces of B a descriptor describes.
     let takes = |columns: &i128| {
         n % columns == 0 && (!integers || matches!(columns, 8 | 16 | 24 | 32) || columns % 16 == 0)
     };
     let mut chosen = Err(format!("{n} columns are no multiple of 8"));
     for columns in (1..=32).rev().map(|eights| eights * 8).filter(takes) {
-        chosen = Swizzled::of(&b, columns, depth, cx).map(|walk| (columns, walk));
+        chosen = Swizzled::from_matrix(&b, columns, depth, cx).map(|walk| (columns, walk));
         if chosen.is_ok() {
             break;
         }

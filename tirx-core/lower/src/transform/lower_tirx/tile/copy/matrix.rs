@@ -102,7 +102,7 @@ struct Fragments {
 impl Fragments {
     /// The matrices of a distribution: digits over the scope's threads and in each thread's memory, of elements of which
     /// `word` make 32 bits.
-    fn of(mut threads: Vec<Digits>, mut memory: Vec<Digits>, word: i128) -> Option<Fragments> {
+    fn from_digits(mut threads: Vec<Digits>, mut memory: Vec<Digits>, word: i128) -> Option<Fragments> {
         let in_word = take(&mut memory, 1, word)?;
         let columns = take(&mut threads, 1, 4)?;
         let rows = take(&mut threads, 4, 8)?;
@@ -207,7 +207,7 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
         return Err(format!("matrices have elements of 8, 16 or 32 bits, found {dtype}").into());
     }
     let word = 32 / bits;
-    let held = Held::of(local, cx)?;
+    let held = Held::from_region(local, cx)?;
     held.covers_scope(cx)?;
     if !held.layout.replica.is_empty() {
         return Err(format!("{} is held several times", local.buffer.name).into());
@@ -222,7 +222,7 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
         return Err("the swizzle moves chunks of fewer than 16 bytes, which are rows of matrices".into());
     }
     let fragments = digits(&held, sliced.tile())
-        .and_then(|(threads, memory)| Fragments::of(threads, memory, word))
+        .and_then(|(threads, memory)| Fragments::from_digits(threads, memory, word))
         .ok_or("the registers are no fragments of 8x8 matrices with rows of 16 bytes in shared memory")?;
     let shared_at = sliced.tile().offset_in_memory();
     let local_at = held.layout.offset_in_memory();
@@ -380,17 +380,17 @@ mod tests {
         // 16 x 16 elements of 16 bits in rows of 64, by one warp.
         let threads = digits(&[(4, 8, 64), (1, 4, 2)]);
         let memory = digits(&[(4, 2, 8), (2, 2, 512), (1, 2, 1)]);
-        let found = Fragments::of(threads.clone(), memory.clone(), 2).unwrap();
+        let found = Fragments::from_digits(threads.clone(), memory.clone(), 2).unwrap();
         assert_eq!((found.transposed, found.row, found.number()), (false, 64, 4));
         assert!(found.warps.is_empty() && found.instructions.is_empty());
         // The other way round.
         let threads = digits(&[(4, 8, 1), (1, 4, 128)]);
         let memory = digits(&[(2, 2, 8), (1, 2, 64)]);
-        let found = Fragments::of(threads, memory, 2).unwrap();
+        let found = Fragments::from_digits(threads, memory, 2).unwrap();
         assert_eq!((found.transposed, found.row, found.number()), (true, 64, 2));
         // Words of one float, and warps.
         let threads = digits(&[(1, 4, 1), (4, 32, 32)]);
-        let found = Fragments::of(threads, digits(&[(1, 8, 4)]), 1).unwrap();
+        let found = Fragments::from_digits(threads, digits(&[(1, 8, 4)]), 1).unwrap();
         assert_eq!((found.transposed, found.row, found.number()), (false, 32, 4));
         assert_eq!(
             (found.warps, found.instructions),
@@ -398,6 +398,6 @@ mod tests {
         );
         // Rows of 8 bytes.
         let threads = digits(&[(4, 8, 4), (1, 4, 2)]);
-        assert_eq!(Fragments::of(threads, digits(&[(1, 2, 1)]), 2), None);
+        assert_eq!(Fragments::from_digits(threads, digits(&[(1, 2, 1)]), 2), None);
     }
 }

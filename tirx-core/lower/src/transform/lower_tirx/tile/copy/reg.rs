@@ -88,7 +88,7 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
     if bits > 128 {
         return Err(format!("{dtype} elements are not moved by one instruction").into());
     }
-    let held = Held::of(local, cx)?;
+    let held = Held::from_region(local, cx)?;
     let sliced = in_memory(other, cx.facts)?;
     let swizzle = sliced.swizzle();
     let extents: Vec<Expr> = held.layout.shard.iter().map(|i| i.extent.clone()).collect();

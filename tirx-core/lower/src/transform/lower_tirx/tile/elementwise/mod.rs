@@ -110,7 +110,7 @@ pub(super) struct Elementwise {
 
 impl Elementwise {
     /// The operands of a call, in the order in which the operation combines them.
-    pub(super) fn of(call: &Call<'_>) -> Result<Elementwise, Decline> {
+    pub(super) fn from_call(call: &Call<'_>) -> Result<Elementwise, Decline> {
         let params = call.op.info().params;
         let output = params.iter().find(|(_, param)| *param == TileParam::Output);
         let (output, _) = output.ok_or("it has no output")?;

@@ -33,7 +33,7 @@ use crate::layout::{Axis, Iter, Layout, TileAlgebra, TileLayout};
 pub(super) const ALL_LOCAL: Predicate = Predicate {
     name: "every region in local memory",
     holds: |call, _| {
-        let plan = Elementwise::of(call)?;
+        let plan = Elementwise::from_call(call)?;
         all_in("local", plan.regions())
     },
 };
@@ -193,8 +193,8 @@ fn sorted(iters: &[Iter]) -> Vec<Iter> {
 }
 
 fn elements(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Elements, Decline> {
-    let call = Elementwise::of(call)?;
-    let held = Held::of(&call.dst, cx)?;
+    let call = Elementwise::from_call(call)?;
+    let held = Held::from_region(&call.dst, cx)?;
     held.covers_scope(cx)?;
     let order = held.memory_order();
     let digits: Vec<Option<Expr>> = held

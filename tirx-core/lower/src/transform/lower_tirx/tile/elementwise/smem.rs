@@ -27,7 +27,7 @@ use crate::ir::{BinOp, DType, Expr, ForKind, ForLoop, Stmt, Var};
 pub(super) const ALL_SHARED: Predicate = Predicate {
     name: "every region in shared memory",
     holds: |call, _| {
-        let plan = Elementwise::of(call)?;
+        let plan = Elementwise::from_call(call)?;
         all_in("shared", plan.regions())
     },
 };
@@ -60,7 +60,7 @@ struct Vectors {
 }
 
 pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
-    let call = Elementwise::of(call)?;
+    let call = Elementwise::from_call(call)?;
     let threads = cx.thread_count()?;
     let total = elements(&call.dst).ok_or("the extents of the output are not constant")?;
     if total == 0 {

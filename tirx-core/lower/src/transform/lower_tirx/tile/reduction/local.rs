@@ -49,7 +49,7 @@ pub(super) fn reachable(call: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Dec
 }
 
 pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
-    let reduction = Reduction::of(call)?;
+    let reduction = Reduction::from_call(call)?;
     if cx.scope == ExecScope::Thread {
         reduction.check_size()?;
         return Ok(Box::new(Alone { reduction }));
@@ -129,7 +129,10 @@ fn size(iters: &[Iter]) -> i128 {
 }
 
 fn together(reduction: Reduction, thread_reduce: bool, cx: &mut Context<'_>) -> Result<Plan, Decline> {
-    let (src, dst) = (Held::of(&reduction.src, cx)?, Held::of(&reduction.dst, cx)?);
+    let (src, dst) = (
+        Held::from_region(&reduction.src, cx)?,
+        Held::from_region(&reduction.dst, cx)?,
+    );
     let rank = reduction.src.ranges.len();
     // The dimension of the output that a dimension of the input becomes.
     let kept: Vec<usize> = (0..rank).filter(|d| !reduction.reduced[*d]).collect();

@@ -121,7 +121,7 @@ struct Reduction {
 }
 
 impl Reduction {
-    fn of(call: &Call<'_>) -> Result<Reduction, Decline> {
+    fn from_call(call: &Call<'_>) -> Result<Reduction, Decline> {
         let (dst, src) = call.moved()?;
         let rank = src.ranges.len();
         let mut reduced = vec![false; rank];

@@ -51,7 +51,7 @@ struct Packed {
 }
 
 pub(super) fn plan(call: &Call<'_>, _: &mut Context<'_>) -> Result<Plan, Decline> {
-    let reduction = Reduction::of(call)?;
+    let reduction = Reduction::from_call(call)?;
     reduction.check_size()?;
     if reduction.inputs < CHUNK {
         return Err(format!("an output has {} inputs, fewer than {CHUNK}", reduction.inputs).into());

@@ -57,7 +57,7 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
     if cx.scope == ExecScope::Thread {
         return super::local::plan(call, cx);
     }
-    let reduction = Reduction::of(call)?;
+    let reduction = Reduction::from_call(call)?;
     reduction.check_size()?;
     let threads = cx.thread_count()?;
     let group = group(&reduction, threads);

@@ -25,7 +25,7 @@ pub(super) enum DataPath {
 
 impl DataPath {
     /// The path of a product with this many rows in each CTA.
-    pub(super) fn of(rows: i128, pair: bool, weight_stationary: bool) -> Option<DataPath> {
+    pub(super) fn from_rows(rows: i128, pair: bool, weight_stationary: bool) -> Option<DataPath> {
         match rows {
             128 => Some(DataPath::Whole),
             64 if pair || weight_stationary => Some(DataPath::Folded),
@@ -137,7 +137,7 @@ pub(super) struct Accumulator {
 impl Accumulator {
     /// The rows and columns of a region for a product with this many rows. The columns may be several dimensions, and
     /// the half of a folded path may be the first dimension: `(2, rows, columns / 2)`.
-    pub(super) fn of(memory: TensorMemory, rows: i128) -> Result<Accumulator, String> {
+    pub(super) fn from_memory(memory: TensorMemory, rows: i128) -> Result<Accumulator, String> {
         use super::super::places::joined;
         let dims = memory.extents.len();
         let (row, columns): (usize, Vec<usize>) = match &memory.extents[..] {

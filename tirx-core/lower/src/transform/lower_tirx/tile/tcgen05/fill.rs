@@ -174,8 +174,8 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
             "cta_group=2 is a copy of two CTAs of a cluster",
         ));
     }
-    let memory = TensorMemory::of(dst, cx)?;
-    let places = Places::of(src, cx)?;
+    let memory = TensorMemory::from_region(dst, cx)?;
+    let places = Places::from_region(src, cx)?;
     if places.extents != memory.extents {
         return Err("the extents of dst and src differ".into());
     }

@@ -34,7 +34,7 @@ pub(super) struct TensorMemory {
 
 impl TensorMemory {
     /// The places of a region in scope `tmem`.
-    pub(super) fn of(region: &BufferRegion, cx: &mut Context<'_>) -> Result<TensorMemory, String> {
+    pub(super) fn from_region(region: &BufferRegion, cx: &mut Context<'_>) -> Result<TensorMemory, String> {
         let buffer = &region.buffer;
         let name = &buffer.name;
         if buffer.scope() != "tmem" {
@@ -46,7 +46,7 @@ impl TensorMemory {
         let Some(base) = buffer.allocated_addr.first() else {
             return Err(format!("{name} has no address in tensor memory (allocated_addr)"));
         };
-        let places = Places::of(region, cx)?;
+        let places = Places::from_region(region, cx)?;
         let memory = |axis: &Axis| axes::of(axis).and_then(AxisRow::memory);
         if let Some(other) = places.axes().find(|a| memory(a) != Some(Memory::Tensor)) {
             return Err(format!(

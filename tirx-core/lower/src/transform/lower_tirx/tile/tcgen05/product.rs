@@ -250,8 +250,8 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     };
     let scales_of = match factors {
         Some((a, b)) => Some((
-            Scales::of(a, rows, steps, blocks, cx)?,
-            Scales::of(b, columns, steps, blocks, cx)?,
+            Scales::from_region(a, rows, steps, blocks, cx)?,
+            Scales::from_region(b, columns, steps, blocks, cx)?,
         )),
         None => None,
     };
@@ -357,16 +357,16 @@ fn operands(
         if turned_a {
             return Err("A in tensor memory cannot be transposed".into());
         }
-        Left::Tensor(unbatched(TensorMemory::of(a, cx)?)?)
+        Left::Tensor(unbatched(TensorMemory::from_region(a, cx)?)?)
     } else {
-        Left::Shared(SharedMatrix::of(a, turned_a, cx)?)
+        Left::Shared(SharedMatrix::from_region(a, turned_a, cx)?)
     };
     let (rows, k) = match &left {
         Left::Shared(matrix) => (matrix.rows.len(), matrix.k.len()),
         Left::Tensor(memory) => (memory.extents[0] as usize, memory.extents[1] as usize),
     };
-    let right = SharedMatrix::of(b, turned_b, cx)?;
-    let c = Accumulator::of(TensorMemory::of(c, cx)?, rows as i128)?;
+    let right = SharedMatrix::from_region(b, turned_b, cx)?;
+    let c = Accumulator::from_memory(TensorMemory::from_region(c, cx)?, rows as i128)?;
     let columns = c.columns();
     let b_rows = right.rows.len() as i128 * if pair { 2 } else { 1 };
     if right.k.len() != k || b_rows != columns {
@@ -460,7 +460,7 @@ fn fits(
     weight_stationary: bool,
 ) -> Result<Tile, String> {
     let group = if operands.pair { 2 } else { 1 };
-    let path = DataPath::of(rows, operands.pair, weight_stationary);
+    let path = DataPath::from_rows(rows, operands.pair, weight_stationary);
     let path = path.ok_or_else(|| format!("no instruction has {rows} rows"))?;
     if weight_stationary
         && (operands.pair || instruction.scales.is_some() || !matches!(columns, 64 | 128 | 256))

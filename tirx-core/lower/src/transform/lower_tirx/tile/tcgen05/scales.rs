@@ -28,7 +28,7 @@ pub(super) struct Scales {
 
 impl Scales {
     /// The factors of a product of at least `rows` rows whose `steps` instructions along k take `blocks` factors each.
-    pub(super) fn of(
+    pub(super) fn from_region(
         region: &BufferRegion,
         rows: i128,
         steps: i128,
@@ -36,7 +36,7 @@ impl Scales {
         cx: &mut Context<'_>,
     ) -> Result<Scales, String> {
         let name = &region.buffer.name;
-        let mut memory = TensorMemory::of(region, cx)?;
+        let mut memory = TensorMemory::from_region(region, cx)?;
         if memory.bits != FACTOR {
             return Err(format!(
                 "{name} has elements of {} bits, and scale factors have 8",

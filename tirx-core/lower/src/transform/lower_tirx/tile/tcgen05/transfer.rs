@@ -164,7 +164,7 @@ struct TransferPlan {
 
 fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let (local, memory, loads) = sides(call)?;
-    let memory = TensorMemory::of(memory, cx)?;
+    let memory = TensorMemory::from_region(memory, cx)?;
     let bits = memory.bits;
     if !matches!(bits, 4 | 8 | 16 | 32) {
         return Err(
@@ -172,7 +172,7 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
         );
     }
     let name = &local.buffer.name;
-    let places = Places::of(local, cx)?;
+    let places = Places::from_region(local, cx)?;
     if places.swizzle.is_some() {
         return Err(format!("the layout of {name} is a swizzle").into());
     }

@@ -47,7 +47,7 @@ pub(super) struct Unit {
 
 impl Unit {
     /// The unit for elements of a dtype.
-    pub(super) fn of(dtype: DType) -> Result<Unit, String> {
+    pub(super) fn from_dtype(dtype: DType) -> Result<Unit, String> {
         let plain = |dtype| Ok(Unit { dtype, elements: 1 });
         match (dtype.lanes, dtype.bits) {
             (1, 4) => Ok(Unit {
@@ -192,7 +192,10 @@ impl SharedSide {
     }
 
     /// The region in shared memory.
-    pub(in super::super) fn of(region: &BufferRegion, facts: &mut Analyzer) -> Result<SharedSide, String> {
+    pub(in super::super) fn from_region(
+        region: &BufferRegion,
+        facts: &mut Analyzer,
+    ) -> Result<SharedSide, String> {
         let buffer = &region.buffer;
         let name = &buffer.name;
         let layout = layout(region)?;
@@ -245,8 +248,8 @@ pub(super) fn boxes(
     wider: bool,
     facts: &mut Analyzer,
 ) -> Result<Boxes, String> {
-    let unit = Unit::of(global.buffer.dtype)?;
-    let side = SharedSide::of(shared, facts)?;
+    let unit = Unit::from_dtype(global.buffer.dtype)?;
+    let side = SharedSide::from_region(shared, facts)?;
     let axes = axes(global, facts)?;
     let mut pieces =
         pieces(&axes, &side.iters).ok_or("the rows of the two regions do not split into common boxes")?;

@@ -20,10 +20,10 @@ use crate::intrin::Op;
 use crate::ir::{AttrValue, Buffer, BufferRegion, Expr, ExprKind};
 
 pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
-    let sides = Sides::of(call)?;
+    let sides = Sides::from_call(call)?;
     let options = Options::read(call, &sides)?;
     let gather = gather(call, &sides)?;
-    let side = SharedSide::of(sides.shared, cx.facts)?;
+    let side = SharedSide::from_region(sides.shared, cx.facts)?;
     let total = match &side.iters[..] {
         [(extent, 1)] => *extent,
         _ => {
@@ -82,7 +82,7 @@ pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Declin
 fn region_as_box(global: &BufferRegion, side: &SharedSide, facts: &mut Analyzer) -> Result<Boxes, String> {
     let buffer = &global.buffer;
     let name = &buffer.name;
-    let unit = Unit::of(buffer.dtype)?;
+    let unit = Unit::from_dtype(buffer.dtype)?;
     let layout = layout(global)?;
     let tile = layout.tile();
     let same = tile.shard.len() == buffer.shape.len()

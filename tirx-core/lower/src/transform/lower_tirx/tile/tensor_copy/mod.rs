@@ -117,7 +117,7 @@ static EXPLICIT_OPTIONS: &[TileOption] = common_options!(
 
 const GLOBAL_SHARED: Predicate = Predicate {
     name: "between global and shared memory",
-    holds: |call, _| Sides::of(call).map(drop),
+    holds: |call, _| Sides::from_call(call).map(drop),
 };
 
 /// The two sides of a copy.
@@ -129,7 +129,7 @@ struct Sides<'a> {
 }
 
 impl<'a> Sides<'a> {
-    fn of(call: &Call<'a>) -> Result<Sides<'a>, Decline> {
+    fn from_call(call: &Call<'a>) -> Result<Sides<'a>, Decline> {
         let (dst, src) = call.moved()?;
         let (to, from) = (dst.buffer.scope(), src.buffer.scope());
         let (global, shared, load) = match (to, from) {
@@ -147,7 +147,7 @@ impl<'a> Sides<'a> {
 }
 
 fn plan_auto(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
-    let sides = Sides::of(call)?;
+    let sides = Sides::from_call(call)?;
     let options = Options::read(call, &sides)?;
     let (to, from) = (sides.shared.buffer.dtype, sides.global.buffer.dtype);
     if to != from {
