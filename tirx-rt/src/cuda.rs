@@ -296,7 +296,7 @@ pub(crate) unsafe fn launch(
         programmatic: config.programmatic && !deterministic(),
         ..*config
     };
-    let mut attributes = Attributes::of(config, wanted);
+    let mut attributes = Attributes::from_config(config, wanted);
     let attributes = attributes.as_mut_slice();
     let driver_config = sys::CUlaunchConfig {
         gridDimX: config.grid[0],

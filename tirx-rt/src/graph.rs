@@ -259,7 +259,7 @@ impl Graph {
         match (&self.work, &stream.0) {
             (Work::Cuda(graph), StreamKind::Cuda(stream)) => {
                 let queueing = cuda::memory::order(self.memory.iter().filter_map(|m| m.as_cuda()), stream)?;
-                let pinned = cuda::PinnedLaunch::of(&self.pinned)?;
+                let pinned = cuda::PinnedLaunch::from_uses(&self.pinned)?;
                 pinned.order(stream)?;
                 graph.launch(stream)?;
                 pinned.queued(stream)?;
@@ -269,7 +269,7 @@ impl Graph {
             #[cfg(feature = "simulator")]
             (Work::Simulator(work), StreamKind::Simulator(simulator)) => {
                 let _alone = simulator.alone();
-                let mut pinned = cuda::PinnedLaunch::of(&self.pinned)?;
+                let mut pinned = cuda::PinnedLaunch::from_uses(&self.pinned)?;
                 pinned.wait()?;
                 work.iter().try_for_each(|work| work.run(simulator, &pinned))
             }

@@ -94,7 +94,7 @@ pub(super) fn alternatives(call: &OldCall, temporary: &str) -> Alternatives {
     for Variant { given, before } in variants(given, temporary) {
         for instruction in instructions() {
             let Some(row) = &instruction.row else { continue };
-            let Some(line) = Line::of(instruction, row, op.row().script) else {
+            let Some(line) = Line::from_call(instruction, row, op.row().script) else {
                 continue;
             };
             let Some(line) = line.solved(row, &given) else {

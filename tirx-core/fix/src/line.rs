@@ -31,7 +31,7 @@ pub(super) struct Line {
 
 impl Line {
     /// A line that names the row `script`.
-    pub(super) fn of(instruction: &'static Instruction, row: &RowCall, script: &str) -> Option<Line> {
+    pub(super) fn from_call(instruction: &'static Instruction, row: &RowCall, script: &str) -> Option<Line> {
         let name = row.name.replace("{family}", instruction.family);
         let mut line = Line {
             instruction,

@@ -94,7 +94,7 @@ pub fn parse_file(file: FileId, text: &str) -> Result<ParsedFile, Diagnostics> {
 fn with_evidence(file: FileId, text: &str, module: ast::ModModule, is_deep: bool) -> ParsedFile {
     let evidence = match file >= LIBRARY_FILE {
         true => Evidence::default(),
-        false => Evidence::of(&module, text),
+        false => Evidence::from_module(&module, text),
     };
     ParsedFile {
         is_deep,

@@ -63,7 +63,7 @@ pub(crate) struct Evidence {
 
 impl Evidence {
     /// Reads a module. Printed IR has operations of both kinds: each is written as what it is.
-    pub(crate) fn of(module: &ast::ModModule, text: &str) -> Evidence {
+    pub(crate) fn from_module(module: &ast::ModModule, text: &str) -> Evidence {
         let mut found = Evidence::default();
         if has_both(text) {
             return found;

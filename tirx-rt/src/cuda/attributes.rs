@@ -13,7 +13,7 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    pub(super) fn of(config: &LaunchConfig, wanted: &Wanted) -> Attributes {
+    pub(super) fn from_config(config: &LaunchConfig, wanted: &Wanted) -> Attributes {
         let nothing = sys::CUlaunchAttributeValue { cooperative: 0 };
         let mut attributes = Attributes {
             list: [attribute(Id::CU_LAUNCH_ATTRIBUTE_IGNORE, nothing); 6],
@@ -88,7 +88,7 @@ mod tests {
     }
 
     fn listed_with(config: &LaunchConfig, wanted: &Wanted) -> Vec<(Id, [u32; 3])> {
-        let mut attributes = Attributes::of(config, wanted);
+        let mut attributes = Attributes::from_config(config, wanted);
         let list = attributes.as_mut_slice().iter();
         list.map(|attribute| {
             // SAFETY: the attribute of this name was written with this field.

@@ -212,7 +212,7 @@ impl<'a> PinnedLaunch<'a> {
     ///
     /// # Errors
     /// [`Error::Capture`] where the program looks at one.
-    pub(crate) fn of(pinned: &'a [(Arc<PinnedBytes>, HostUse)]) -> Result<PinnedLaunch<'a>> {
+    pub(crate) fn from_uses(pinned: &'a [(Arc<PinnedBytes>, HostUse)]) -> Result<PinnedLaunch<'a>> {
         let mut all = Vec::with_capacity(pinned.len());
         for (bytes, how) in pinned {
             let users = bytes.users();

@@ -64,7 +64,7 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Walks a body.
-    pub(super) fn of(body: &Stmt) -> Facts {
+    pub(super) fn from_body(body: &Stmt) -> Facts {
         let mut facts = Facts::default();
         facts.visit_stmt(body);
         facts

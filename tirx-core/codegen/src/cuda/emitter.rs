@@ -88,7 +88,7 @@ impl<'u, 'm> Emitter<'u, 'm> {
             divisions: Vec::new(),
             pointers: FxHashMap::default(),
             analyzer: Analyzer::new(),
-            facts: Facts::of(&func.body),
+            facts: Facts::from_body(&func.body),
             digits: Digits::default(),
             static_shared: 0,
             dynamic_shared: false,

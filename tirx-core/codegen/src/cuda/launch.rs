@@ -16,7 +16,7 @@ const MAX_BLOCKS: i128 = 32;
 impl Emitter<'_, '_> {
     /// The parameter list; defines the parameters for the body.
     pub(super) fn parameters(&mut self, func: &PrimFunc) -> Result<(String, Vec<ParamInfo>)> {
-        let promised = Promised::of(func, &self.facts);
+        let promised = Promised::from_func(func, &self.facts);
         let mut list = Vec::with_capacity(func.params.len());
         let mut params = Vec::with_capacity(func.params.len());
         for var in &func.params {

@@ -59,7 +59,7 @@ enum Argument {
 }
 
 impl Shape {
-    fn of(result: DType, operands: &Operands, words: Words, guarded: bool) -> Shape {
+    fn from_operands(result: DType, operands: &Operands, words: Words, guarded: bool) -> Shape {
         let mut arguments = Vec::with_capacity(2 * operands.row.args.len());
         for (arg, part) in operands.each() {
             arguments.push(Argument::List(part.len()));
@@ -184,7 +184,7 @@ impl Emitter<'_, '_> {
         words: Words,
         guarded: bool,
     ) -> Result<Rc<RowFunction>> {
-        let shape = Shape::of(e.dtype, operands, words, guarded);
+        let shape = Shape::from_operands(e.dtype, operands, words, guarded);
         if let Some(known) = self.unit.functions.get(&shape) {
             return Ok(known.clone());
         }

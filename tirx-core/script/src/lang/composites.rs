@@ -34,7 +34,7 @@ struct Listed {
 }
 
 impl Listed {
-    fn of(call: &Call, names: &'static [&'static str], values: Vec<Expr>) -> Result<Listed> {
+    fn from_values(call: &Call, names: &'static [&'static str], values: Vec<Expr>) -> Result<Listed> {
         match values.len() == names.len() {
             true => Ok(Listed { names, values }),
             false => call.fail_with(
@@ -78,7 +78,7 @@ fn positional(call: &Call, names: &'static [&'static str]) -> Result<(Option<DTy
         values.remove(0);
     }
     let dtype = dtype.and_then(|name| name.parse().ok());
-    Ok((dtype, Listed::of(call, names, values)?))
+    Ok((dtype, Listed::from_values(call, names, values)?))
 }
 
 /// The number of bytes of the element that a pointer points to.
@@ -148,7 +148,7 @@ fn ldmatrix(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
     if values.len() == names.len() + 1 {
         values.remove(0);
     }
-    let args = Listed::of(call, names, values)?;
+    let args = Listed::from_values(call, names, values)?;
     let count = args.get("num").as_int().unwrap_or(0);
     let count = usize::try_from(count).unwrap_or(0).min(4);
     let memory = args.get("smem_ptr");
@@ -197,7 +197,7 @@ fn mma(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
         true => values.pop(),
         false => None,
     };
-    let args = Listed::of(call, names, values)?;
+    let args = Listed::from_values(call, names, values)?;
     let dtypes = ["a_dtype", "b_dtype", "c_dtype"].map(|name| args.text(name));
     let [a_dtype, b_dtype, c_dtype] = dtypes;
     let shape = args.needed_text(call, "shape")?;

@@ -27,7 +27,7 @@ pub(in crate::cuda) struct Promised {
 
 impl Promised {
     /// Those of one function.
-    pub(in crate::cuda) fn of(func: &PrimFunc, facts: &Facts) -> Promised {
+    pub(in crate::cuda) fn from_func(func: &PrimFunc, facts: &Facts) -> Promised {
         let noalias = func.attr("tirx.noalias").and_then(|v| v.as_int());
         let tags = func.attr(KERNEL_LAUNCH_PARAMS).and_then(|v| v.as_list());
         let mut tags = tags.into_iter().flatten().filter_map(|tag| tag.as_str());
