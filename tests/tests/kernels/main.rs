@@ -10,5 +10,6 @@ mod profile;
 mod profiler;
 mod random_kernels;
 mod random_tiles;
+mod rank_mutants;
 mod round_trip;
 mod tensor_maps;
