@@ -116,7 +116,7 @@ fn check_groups<T: Number + GroupedInput<bf16>>(sizes: &[usize], n: usize, k: us
                 let (sum, size) = (0..k)
                     .map(term)
                     .fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
-                exact::<T, O>(
+                exact::<T, bf16>(
                     found[i * n + j],
                     sum,
                     size,
