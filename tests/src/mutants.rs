@@ -181,6 +181,15 @@ pub static EXAMPLES: &[Example] = &[
         ],
     },
     Example {
+        entry: "row_sums",
+        file: "reduce.py",
+        defines: &[("ROWS", 2), ("WARPS", 4)],
+        arguments: &[
+            ("a", Given::Tensor(DType::FLOAT32, &[3, 300])),
+            ("out", Given::Tensor(DType::FLOAT32, &[3])),
+        ],
+    },
+    Example {
         entry: "rmsnorm",
         file: "reduce.py",
         defines: &[("ROWS", 2), ("D", 512)],

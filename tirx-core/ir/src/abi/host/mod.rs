@@ -97,7 +97,7 @@ fn call(expr: &Expr, op: Op, args: &[Expr]) -> Result<HostExpr, Diagnostics> {
         ),
         Op::IsNullptr => HostExpr::IsNull(arg(0)),
         Op::Reinterpret => {
-            let (from, to) = (args[0].dtype, expr.dtype);
+            let (from, to) = (args[at!(Reinterpret.value)].dtype, expr.dtype);
             let address = from.is_handle() || to.is_handle();
             if !address && (from.bits != to.bits || from.is_bool() || to.is_bool()) {
                 return Err(unsupported(expr, &format!("`T.reinterpret` of {from} as {to}")));
