@@ -27,26 +27,29 @@ pub(super) struct Tile {
     keys: usize,
     columns: i64,
     columns_of_v: i64,
+    /// The queries and keys from which it is the fastest of its columns on an H100.
+    from: usize,
 }
 
-/// The tiles that are built. Of those that take a head, the first ones have the fewest columns, and of these the first is the default.
+/// The tiles that are built. Of those that take a head, the first ones have the fewest columns.
 const TILES: [Tile; 7] = [
-    Tile::new(2, 128, 64, 64),
-    Tile::new(3, 128, 64, 64),
-    Tile::new(2, 128, 128, 128),
-    Tile::new(2, 176, 128, 128),
-    Tile::new(2, 64, 192, 128),
-    Tile::new(2, 64, 256, 256),
-    Tile::new(2, 80, 256, 256),
+    Tile::new(2, 128, 64, 64, 0),
+    Tile::new(3, 128, 64, 64, 2048),
+    Tile::new(2, 128, 128, 128, 0),
+    Tile::new(2, 176, 128, 128, 8192),
+    Tile::new(2, 64, 192, 128, 0),
+    Tile::new(2, 64, 256, 256, 0),
+    Tile::new(2, 80, 256, 256, 2048),
 ];
 
 impl Tile {
-    const fn new(warpgroups: usize, keys: usize, columns: i64, columns_of_v: i64) -> Tile {
+    const fn new(warpgroups: usize, keys: usize, columns: i64, columns_of_v: i64, from: usize) -> Tile {
         Tile {
             warpgroups,
             keys,
             columns,
             columns_of_v,
+            from,
         }
     }
 
@@ -101,7 +104,13 @@ pub(super) fn candidates(machine: &Machine, extents: &Extents) -> Result<Vec<Cho
             .iter()
             .find(|tile| tile.takes(head, head_of_v))
             .map(|tile| tile.columns);
-        for tile in TILES.into_iter().filter(|tile| Some(tile.columns) == columns) {
+        let length = keys.min(extents.queries);
+        let mut tiles: Vec<Tile> = TILES
+            .into_iter()
+            .filter(|tile| Some(tile.columns) == columns)
+            .collect();
+        tiles.sort_by_key(|tile| std::cmp::Reverse(if tile.from <= length { tile.from } else { 0 }));
+        for tile in tiles {
             let blocks = extents
                 .tiles(64 * tile.warpgroups)?
                 .min(machine.multiprocessors as i32);
@@ -208,6 +217,16 @@ mod tests {
     use super::*;
 
     fn names(hopper: bool, keys: usize, head: usize, head_of_v: usize) -> Vec<String> {
+        names_of_length(hopper, 100, keys, head, head_of_v)
+    }
+
+    fn names_of_length(
+        hopper: bool,
+        queries: usize,
+        keys: usize,
+        head: usize,
+        head_of_v: usize,
+    ) -> Vec<String> {
         let machine = Machine {
             multiprocessors: 132.0,
             hopper,
@@ -216,7 +235,7 @@ mod tests {
             batch: 2,
             heads: 8,
             heads_of_k: 2,
-            queries: 100,
+            queries,
             keys,
             head,
             head_of_v,
@@ -248,6 +267,17 @@ mod tests {
             names(true, 50, 192, 192),
             ["warpgroups 128x64x256", "warpgroups 128x80x256", "warps 64x256"]
         );
+    }
+
+    #[test]
+    fn long_sequences_take_larger_tiles() {
+        let first = |queries, keys, head| names_of_length(true, queries, keys, head, head).swap_remove(0);
+        assert_eq!(first(4096, 4096, 64), "warpgroups 192x128x64");
+        assert_eq!(first(100, 4096, 64), "warpgroups 128x128x64");
+        assert_eq!(first(4096, 4096, 128), "warpgroups 128x128x128");
+        assert_eq!(first(16_384, 16_384, 128), "warpgroups 128x176x128");
+        assert_eq!(first(2048, 2048, 256), "warpgroups 128x80x256");
+        assert_eq!(first(512, 512, 256), "warpgroups 128x64x256");
     }
 
     #[test]
