@@ -28,7 +28,9 @@ mod sealed {
     pub trait Kernels:
         kernels::quant_matmul::Element
         + kernels::quant_dequantize::Element
+        + kernels::quant_matmul_few::Element
         + kernels::quant_matmul_int4::Element
+        + kernels::quant_matmul_few_int4::Element
         + kernels::quant_dequantize_int4::Element
         + kernels::quant_matmul_fp8::Element
         + kernels::quant_dequantize_fp8::Element
@@ -180,6 +182,33 @@ fn check_groups<T: tirx_rt::Element>(scales: &Tensor<T>, outputs: usize, columns
     Ok((columns / groups).max(1))
 }
 
+/// The kernel of a product.
+#[derive(Clone, Copy)]
+enum Path {
+    /// By `mma.sync`, with the name of the format there.
+    Mma(&'static str),
+    /// By the FMA instructions of each lane.
+    Scalar,
+}
+
+impl Path {
+    fn of_weights(weights: Weights<'_>, rows: usize, group: i32) -> Path {
+        let vectors = |bytes: &Tensor<u8>| {
+            bytes.address().is_multiple_of(16)
+                && (bytes.shape()[0] == 1 || bytes.strides()[0].is_multiple_of(16))
+        };
+        match weights {
+            // The lanes of a warp load neighbors of one row.
+            Weights::Gguf(Format::Q8_0, _) if rows == 1 => Path::Scalar,
+            Weights::Gguf(Format::Q4_K, bytes) if !vectors(bytes) => Path::Scalar,
+            Weights::Gguf(format, _) => Path::Mma(format.name()),
+            Weights::Int4(w) if group % 128 == 0 && vectors(&w.bytes) => Path::Mma("INT4_128"),
+            Weights::Int4(_) if group % 32 == 0 => Path::Mma("INT4"),
+            Weights::Int4(_) | Weights::Fp8(..) => Path::Scalar,
+        }
+    }
+}
+
 /// Y = X Wᵀ for X `[rows, columns]`, W `[outputs, columns]` and Y `[rows, outputs]`.
 ///
 /// Every eight rows of X read the weights once, so it is meant for up to 16 rows.
@@ -246,17 +275,28 @@ pub fn matmul<T: Element>(
             8 * 65535
         )));
     }
-    // Enough warps to have the bytes of the memory's latency in flight: 48 for each multiprocessor.
+    let path = Path::of_weights(weights, rows, group);
+    // Enough warps to have the bytes of the memory's latency in flight, 48 for each multiprocessor. By MMA, a block has more rows: twice the warps
+    // spread the blocks evenly over the multiprocessors.
     let machine = Machine::of_device(&stream.device())?;
-    let (m, rows_at_a_time) = if rows == 1 { (1, 4) } else { (8, 2) };
-    let wanted = 48.0 * machine.multiprocessors / outputs.div_ceil(rows_at_a_time) as f64;
+    let (m, rows_at_a_time, of_multiprocessor) = match (path, rows) {
+        (Path::Mma(_), _) => (8, 16, 96.0),
+        (Path::Scalar, 1) => (1, 4, 48.0),
+        (Path::Scalar, _) => (8, 2, 48.0),
+    };
+    let wanted = of_multiprocessor * machine.multiprocessors / outputs.div_ceil(rows_at_a_time) as f64;
     let most = columns.div_ceil(256);
     let warps = [8, 4, 2]
         .into_iter()
         .find(|w| *w as f64 <= wanted && *w <= most)
         .unwrap_or(1) as i32;
-    match weights {
-        Weights::Gguf(format, weights) => {
+    match (weights, path) {
+        (Weights::Gguf(_, weights), Path::Mma(name)) => {
+            let constexpr = kernels::quant_matmul_few::Constexpr { FORMAT: name };
+            let none = weights.slice(0, 0..0)?;
+            kernels::quant_matmul_few::<T>(stream, constexpr, x, weights, &none, &none, y, warps, group)?;
+        }
+        (Weights::Gguf(format, weights), Path::Scalar) => {
             let constexpr = kernels::quant_matmul::Constexpr {
                 FORMAT: format.name(),
                 M: m,
@@ -264,13 +304,19 @@ pub fn matmul<T: Element>(
             let none = weights.slice(0, 0..0)?;
             kernels::quant_matmul::<T>(stream, constexpr, x, weights, &none, &none, y, warps, group)?;
         }
-        Weights::Int4(w) => {
+        (Weights::Int4(w), Path::Mma(name)) => {
+            let constexpr = kernels::quant_matmul_few_int4::Constexpr { FORMAT: name };
+            kernels::quant_matmul_few_int4::<T>(
+                stream, constexpr, x, &w.bytes, &w.scales, &w.zeros, y, warps, group,
+            )?;
+        }
+        (Weights::Int4(w), Path::Scalar) => {
             let constexpr = kernels::quant_matmul_int4::Constexpr { M: m };
             kernels::quant_matmul_int4::<T>(
                 stream, constexpr, x, &w.bytes, &w.scales, &w.zeros, y, warps, group,
             )?;
         }
-        Weights::Fp8(w, scales) => {
+        (Weights::Fp8(w, scales), _) => {
             let constexpr = kernels::quant_matmul_fp8::Constexpr { M: m };
             let bytes = w.as_bits::<u8>()?;
             let none = bytes.slice(0, 0..0)?;

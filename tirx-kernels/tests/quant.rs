@@ -183,6 +183,9 @@ fn four_bits_in_the_layouts_of_gptq_and_awq() {
         (Layout::Gptq, [24, 512, 4]),
         (Layout::Awq, [16, 256, 8]),
         (Layout::Awq, [8, 1152, 9]),
+        (Layout::Awq, [8, 64, 4]),
+        (Layout::Awq, [24, 576, 6]),
+        (Layout::Gptq, [8, 768, 2]),
     ] {
         let mut next = random(columns as u64);
         let numbers: Vec<u32> = (0..outputs * columns).map(|_| next() >> 7 & 15).collect();
@@ -290,6 +293,30 @@ fn blocks_agree_with_their_definition() {
     }
     check::<f16>(Format::Q8_0, 2, 3, 32, 0);
     check::<bf16>(Format::Q8_0, 1, 9, 288, 0);
+}
+
+#[test]
+fn rows_of_blocks_begin_anywhere() {
+    let stream = stream();
+    for (format, [before, after]) in [
+        (Format::Q4_K, [4, 0]),
+        (Format::Q4_K, [0, 12]),
+        (Format::Q4_K, [16, 32]),
+        (Format::Q6_K, [2, 0]),
+        (Format::Q8_0, [0, 2]),
+    ] {
+        for rows in [1, 4] {
+            let (bytes, exact) = weights(format, 19, 512);
+            let of_row = bytes.len() / 19;
+            let wide: Vec<u8> = bytes
+                .chunks(of_row)
+                .flat_map(|row| [&vec![255; before], row, &vec![255; after]].concat())
+                .collect();
+            let wide = Tensor::from_slice(&stream, &wide, [19, before + of_row + after]).unwrap();
+            let view = wide.slice(1, before..before + of_row).unwrap();
+            check_weights::<bf16>(&stream, Weights::Gguf(format, &view), &exact, [rows, 19, 512], 0);
+        }
+    }
 }
 
 #[test]
