@@ -44,7 +44,7 @@ const TILE_COLUMNS: [(i64, f64); 6] = [
 /// Cycles per microsecond under load.
 const CLOCK: f64 = 1600.0;
 /// Bytes that a multiprocessor copies from the L2 cache in a cycle.
-const COPIED: f64 = 55.0;
+const COPIED: f64 = 82.0;
 /// Cycles of a warpgroup MMA of 64 rows for each column and 64 elements along K, with what is between two of them.
 const MMA: f64 = 2.17;
 /// Bytes that the memory moves in a microsecond.
@@ -289,11 +289,14 @@ mod tests {
     #[test]
     fn large_products_take_large_tiles_and_few_rows_take_columns() {
         assert_eq!(first(4096, 4096, 4096), "tiles 128x256");
-        assert_eq!(first(1024, 1024, 1024), "tiles 128x64");
+        assert_eq!(first(1024, 1024, 1024), "columns 128x64 of 1 parts");
         assert_eq!(first(512, 6144, 4096), "tiles 128x192");
         assert_eq!(first(128, 4096, 14336), "columns 128x64 of 2 parts");
         assert_eq!(first(1, 6144, 4096), "columns 16x64 of 1 parts");
+        assert_eq!(first(1, 4096, 4096), "columns 16x64 of 1 parts");
+        assert_eq!(first(1, 4096, 14336), "columns 16x64 of 2 parts");
         assert_eq!(first(64, 4096, 4096), "columns 64x64 of 2 parts");
+        assert_eq!(first(64, 6144, 4096), "columns 64x64 of 1 parts");
     }
 
     #[test]
