@@ -80,4 +80,5 @@ async function main() {
   console.log(`compressed: ${sizes.join(", ")}; together ${(total / 1e6).toFixed(3)} MB`);
 }
 
-if (site) await main();
+// Tests import the plugins alone.
+if (resolve(process.argv[1]) === fileURLToPath(import.meta.url)) await main();
