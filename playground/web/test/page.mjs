@@ -21,11 +21,11 @@ async function examples() {
 }
 
 const all = await examples();
-/** Milliseconds on an idle machine. A busy machine may take three times as long. */
+/** Milliseconds on an idle machine. A slow or busy machine may take ten times as long. */
 const BUDGET = { first: 500, messages: 30, gemm: 1500 };
 function within(name, milliseconds) {
   console.log(`   ${name}: ${milliseconds.toFixed(0)} ms, ${BUDGET[name]} on an idle machine`);
-  assert.ok(milliseconds <= 3 * BUDGET[name], `${name} took ${milliseconds} ms`);
+  assert.ok(milliseconds <= 10 * BUDGET[name], `${name} took ${milliseconds} ms`);
 }
 const server = await serve(site);
 const chromium = await browser();
