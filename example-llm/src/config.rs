@@ -110,12 +110,6 @@ impl Config {
             ends: ends.into_iter().map(|end| end as i32).collect(),
         })
     }
-
-    /// The weights that a step reads.
-    pub fn weights(&self) -> usize {
-        let attention = 2 * self.hidden * self.head * (self.heads + self.heads_of_k);
-        self.layers * (attention + 3 * self.hidden * self.inner) + self.vocabulary * self.hidden
-    }
 }
 
 /// Frequencies of a model with a longer context than it was trained with first. Llama 3.1: slow turns become slower, fast ones stay.

@@ -49,7 +49,7 @@ impl Element for f16 {}
 /// A form of weights in GGUF files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-#[allow(non_camel_case_types)]
+#[expect(non_camel_case_types, reason = "the names that GGUF gives")]
 pub enum Format {
     /// 8 bits.
     Q8_0,

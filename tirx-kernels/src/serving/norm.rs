@@ -158,7 +158,7 @@ pub fn add_layer_norm<T: Element>(
     )
 }
 
-#[allow(clippy::too_many_arguments)]
+#[expect(clippy::too_many_arguments, reason = "the arguments of a launch")]
 fn launch<T: Element>(
     stream: &Stream,
     x: &Tensor<T>,

@@ -278,7 +278,7 @@ fn check_cache<T: Element>(name: &str, cache: &Tensor<T>) -> Result<()> {
 /// # Errors
 /// [`Error::Shape`] if the shapes do not fit each other or are not supported, or the workspace is too small; [`Error::Runtime`] for those
 /// of the launch.
-#[allow(clippy::too_many_arguments)]
+#[expect(clippy::too_many_arguments, reason = "the arguments of a launch")]
 pub fn decode<T: Element>(
     stream: &Stream,
     q: &impl AsTensor<T>,
@@ -422,7 +422,7 @@ pub struct Rope<'a> {
 ///
 /// # Errors
 /// [`Error::Shape`] if the shapes do not fit each other or heads are not contiguous; [`Error::Runtime`] for those of the launch.
-#[allow(clippy::too_many_arguments)]
+#[expect(clippy::too_many_arguments, reason = "the arguments of a launch")]
 pub fn append<T: Element>(
     stream: &Stream,
     k: &impl AsTensor<T>,

@@ -13,8 +13,8 @@ pub(crate) fn stream() -> Stream {
 pub(crate) trait Number: tirx_rt::Element {
     /// The most by which rounding changes a number of 1.
     const UNIT: f64;
-    /// Whether tensor cores of Hopper keep 13 bits of a sum of products behind the leading bit, not those of float32.
-    const SHORT_SUMS: bool = size_of::<Self>() == 1;
+    /// Whether it is a float of 8 bits: of a sum of their products, Hopper's tensor cores keep 13 bits behind the leading one, fewer than float32.
+    const SHORT_SUMS: bool = Self::UNIT > 0.0 && size_of::<Self>() == 1;
     fn round(x: f64) -> Self;
     fn value(self) -> f64;
 }
