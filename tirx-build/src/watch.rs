@@ -52,7 +52,7 @@ pub(crate) fn directives(
     lines
 }
 
-/// What Cargo is to watch to notice that a file or folder appears at `missing`; `None` where there is no such thing. `name` tells the
+/// The path that Cargo watches to notice that a file or folder appears at `missing`; `None` if there is none. `name` tells the
 /// missing things of a build apart.
 ///
 /// Cargo knows changed files, by their times, and runs a build script at every build while a file that it named is

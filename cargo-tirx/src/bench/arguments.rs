@@ -25,7 +25,7 @@ pub(crate) struct Call {
     pub(super) numbers: Vec<(String, String)>,
 }
 
-/// What a command line gives: `NAME=VALUE` each.
+/// The values of a command line, each `NAME=VALUE`.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Given<'a> {
     /// Extents.

@@ -136,7 +136,7 @@ fn what_is_missing_is_named() {
     );
 }
 
-/// On a driver that does nothing, between whose events are always 3 ms: where there is an nvcc.
+/// On a driver that does nothing and whose events are always 3 ms apart, if there is an nvcc.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_gpu_gets_a_record_that_keeps_other_kernels() {

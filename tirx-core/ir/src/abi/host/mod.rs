@@ -29,7 +29,7 @@ pub enum HostExpr {
     Reinterpret(Expr),
     /// An operation of the table.
     Operation(&'static HostOperator, Vec<Expr>),
-    /// One of two values, of which only that one is computed.
+    /// One of two values; the other one is not computed.
     Choice([Expr; 3]),
     /// A value under a name.
     Let(Var, Expr, Expr),
