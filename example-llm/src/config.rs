@@ -89,7 +89,17 @@ impl Config {
         };
         let (hidden, heads) = (number("hidden_size")?, number("num_attention_heads")?);
         let head = number("head_dim").unwrap_or(hidden / heads.max(1));
-        let base = json["rope_theta"].as_f64().unwrap_or(10_000.0);
+        // Version 5 of `transformers` writes one object for the base and the stretching.
+        let rope = &json["rope_parameters"];
+        let base = rope["rope_theta"]
+            .as_f64()
+            .or(json["rope_theta"].as_f64())
+            .unwrap_or(10_000.0);
+        let scaling = if rope.is_object() {
+            rope
+        } else {
+            &json["rope_scaling"]
+        };
         let ends = match &json["eos_token_id"] {
             Value::Array(all) => all.iter().filter_map(Value::as_i64).collect(),
             one => one.as_i64().into_iter().collect::<Vec<_>>(),
@@ -103,7 +113,7 @@ impl Config {
             head,
             vocabulary: number("vocab_size")?,
             eps: json["rms_norm_eps"].as_f64().unwrap_or(1e-5) as f32,
-            frequencies: stretched(rope::frequencies(base, head), &json["rope_scaling"])?,
+            frequencies: stretched(rope::frequencies(base, head), scaling)?,
             pairs: Pairs::Halves,
             normalized_heads: kind == "qwen3",
             tied: json["tie_word_embeddings"].as_bool().unwrap_or(false),

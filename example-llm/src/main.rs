@@ -15,9 +15,11 @@ example-llm (--model PATH | --random tiny|8b) [--prompt TEXT | --ids 1,2,3] [opt
   --random tiny|8b    random weights: nothing to download
   --prompt TEXT       with the tokenizer of the model
   --ids 1,2,3         the prompt as numbers of tokens; 1 without a prompt
+  --prompt-length N   N tokens as the prompt, to measure
   --tokens N          tokens to generate; 32
   --batch N           sequences with the same prompt and different seeds; 1
   --temperature T     0 chooses the most likely token; 0
+  --logits FILE       writes the logits of the last token, as float32 numbers in little-endian order
   --top-k K, --top-p P, --min-p P, --seed S
 ";
 
@@ -28,6 +30,7 @@ struct Arguments {
     ids: Vec<i32>,
     tokens: usize,
     batch: usize,
+    logits: Option<String>,
     options: Options,
 }
 
@@ -39,6 +42,7 @@ fn arguments() -> Result<Option<Arguments>> {
         ids: vec![1],
         tokens: 32,
         batch: 1,
+        logits: None,
         options: Options::greedy(),
     };
     let mut words = std::env::args().skip(1);
@@ -59,6 +63,11 @@ fn arguments() -> Result<Option<Arguments>> {
                     .map(|id| id.trim().parse())
                     .collect::<std::result::Result<_, _>>()?
             }
+            "--prompt-length" => {
+                let length: i32 = value.parse()?;
+                found.ids = (0..length).map(|i| 1 + i % 97).collect();
+            }
+            "--logits" => found.logits = Some(value),
             "--tokens" => found.tokens = value.parse()?,
             "--batch" => found.batch = value.parse::<usize>()?.max(1),
             "--temperature" => found.options.temperature = value.parse()?,
@@ -91,8 +100,12 @@ fn main() -> Result<()> {
             (Some(folder), None) => {
                 let folder = Path::new(folder);
                 let config = Config::from_json(&std::fs::read_to_string(folder.join("config.json"))?)?;
-                let text = Text::from_file(&folder.join("tokenizer.json"))?;
-                (config, Box::new(Files::in_folder(folder)?), Some(text))
+                // Numbers of tokens need no tokenizer.
+                let text = match (Text::from_file(&folder.join("tokenizer.json")), &arguments.prompt) {
+                    (Err(error), Some(_)) => return Err(error),
+                    (text, _) => text.ok(),
+                };
+                (config, Box::new(Files::in_folder(folder)?), text)
             }
             (None, Some(name)) => {
                 let config = match name.as_str() {
@@ -128,13 +141,15 @@ fn main() -> Result<()> {
         start.elapsed().as_secs_f64()
     );
 
-    let start = Instant::now();
     let mut sequences = Vec::new();
+    let mut of_prompts = Vec::new();
     for row in 0..arguments.batch {
+        let start = Instant::now();
         let options = arguments.options.seed(arguments.options.seed + row as u64);
         sequences.push(vec![engine.begin(row, &prompt, options)?]);
+        of_prompts.push(start.elapsed().as_secs_f64());
     }
-    let of_prompts = start.elapsed().as_secs_f64();
+    let first = of_prompts[0];
     let shown = |tokens: &[i32]| match &text {
         Some(text) => text.text(tokens),
         None => Ok(tokens.iter().map(|t| format!("{t} ")).collect()),
@@ -166,9 +181,12 @@ fn main() -> Result<()> {
     for sequence in &sequences[1..] {
         println!("{}", shown(sequence)?);
     }
+    of_prompts.sort_by(f64::total_cmp);
     eprintln!(
-        "prompts: {} tokens in {of_prompts:.3} s",
-        prompt.len() * arguments.batch
+        "prompts: {} tokens each, the fastest in {:.2} ms, the first in {:.2} ms",
+        prompt.len(),
+        of_prompts[0] * 1e3,
+        first * 1e3
     );
     times.sort_by(f64::total_cmp);
     if let Some(median) = times.get(times.len() / 2) {
@@ -178,6 +196,15 @@ fn main() -> Result<()> {
             arguments.batch as f64 / median,
             engine.model().bytes() as f64 / median / 1e9
         );
+    }
+    if let Some(file) = &arguments.logits {
+        let logits = engine.logits()?;
+        let of_first = &logits[..engine.model().config.vocabulary];
+        let bytes: Vec<u8> = of_first
+            .iter()
+            .flat_map(|x| x.to_f32().to_le_bytes())
+            .collect();
+        std::fs::write(file, bytes).map_err(|e| format!("{file}: {e}"))?;
     }
     Ok(())
 }

@@ -40,6 +40,16 @@ def last(A: T.Buffer((64,), "int32")):
 "#;
 
 #[test]
+fn what_files_of_tirx_kernels_describe_is_run() {
+    let folder = Folder::new();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let kernels = root.join("tirx-kernels/kernels");
+    let outcome = folder.run(&["test", &kernels.to_string_lossy()]);
+    assert_eq!(outcome.code, Some(0), "{}{}", outcome.out, outcome.err);
+    assert!(outcome.out.contains(" passed, 0 failed"), "{}", outcome.out);
+}
+
+#[test]
 fn what_files_describe_is_run() {
     let folder = Folder::new();
     fs::create_dir(folder.path("kernels")).unwrap();

@@ -27,13 +27,15 @@ def accumulator(columns):
 @T.jit
 def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, offsets_of_q: T.handle, offsets_of_k: T.handle,
             scale: T.float32, causal: T.int32, window: T.int32, cap: T.float32, near: T.int32, blocks: T.int32, *, dtype: T.constexpr,
-            DQ: T.constexpr, DV: T.constexpr = 0, WARPGROUPS: T.constexpr = 2, BN: T.constexpr = 0, ORDERED: T.constexpr = True):
+            DQ: T.constexpr, DV: T.constexpr = 0, WARPGROUPS: T.constexpr = 2, BN: T.constexpr = 0, ORDERED: T.constexpr = True,
+            PLAIN: T.constexpr = False):
     """Q is `[batch, heads, queries, head]`, K and V have `heads / group` heads. With `causal` the last query sees all keys,
     and each query before one key less. `window` above 0 limits each query to its last `window` keys. With `cap` above 0, scores are
     `cap * tanh(scores / cap)`. `lse` is the logarithm of the sum of exponentials, unless it is empty. If the offsets are not
     empty, the batch is 1, and sequence i has the queries from `offsets_of_q[i]` to `offsets_of_q[i + 1]`, and its keys likewise.
     `near` heads are in work at a time, so that their keys stay in the L2 cache. DV is DQ if it is not given; BN is the keys of a tile.
-    With ORDERED the warpgroups take turns on the tensor cores."""
+    With ORDERED the warpgroups take turns on the tensor cores. A PLAIN kernel takes no window, no cap and no offsets: what they need in each
+    step costs a tenth of the time."""
     BATCH, HEADS, HEADS_OF_K, QUERIES, KEYS, HEAD, HEAD_OF_V = (T.int32() for _ in range(7))
     q_batch, q_head, q_row, k_batch, k_head, k_row = (T.int64() for _ in range(6))
     v_batch, v_head, v_row, o_batch, o_head, o_row = (T.int64() for _ in range(6))
@@ -79,7 +81,8 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, o
     T.ptx.fence.mbarrier_init()
     T.cuda.cta_sync()
     T.ptx.griddepcontrol.wait()
-    packed: T.let = OFFSETS > 1
+    packed: T.let = T.And(not PLAIN, OFFSETS > 1)
+    windowed: T.let = T.And(not PLAIN, window > 0)
     down: T.let = T.if_then_else(packed, T.truncdiv(QUERIES, BM) + OFFSETS - 1, T.truncdiv(QUERIES + (BM - 1), BM))
     total: T.let = BATCH * HEADS * down
     ring = PipelineState(STAGES, 0)
@@ -126,7 +129,7 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, o
             first_key = T.min(T.max(STARTS_OF_K[low], 0), KEYS)
             keys_here = T.min(T.max(STARTS_OF_K[low + 1], first_key), KEYS) - first_key
         behind: T.let = keys_here - queries_here
-        first = T.if_then_else(window > 0, T.truncdiv(T.max(m + behind + 1 - window, 0), BN), 0)
+        first = T.if_then_else(windowed, T.truncdiv(T.max(m + behind + 1 - window, 0), BN), 0)
         most: T.let = T.if_then_else(causal != 0, T.max(T.min(keys_here, m + (BM + behind)), 0), keys_here)
         # At least one tile, if only of keys that nobody sees.
         tiles = T.max(T.truncdiv(most + (BN - 1), BN) - first, 1)
@@ -185,21 +188,22 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, o
         row_sum = T.alloc_local((2,), "float32")
         factor = T.alloc_local((2,), "float32")
         before = PipelineState(STAGES, 0)
-        to_log2: T.let = T.if_then_else(cap > T.float32(0), T.float32(LOG2_E), scale * T.float32(LOG2_E))
+        to_log2: T.let = T.if_then_else(T.And(not PLAIN, cap > T.float32(0)), T.float32(LOG2_E), scale * T.float32(LOG2_E))
 
         @T.inline
         def softmax(n, masked):
             """Exponentials of the scores of keys from n on. Scores of keys that a query does not see are far below all others."""
-            if cap > T.float32(0):
-                # tanh(x) = 1 - 2 / (exp(2 x) + 1)
-                double: T.let = scale / cap * T.float32(2 * LOG2_E)
-                for i in T.unroll(BN // 2):
-                    score[i] = cap - T.ptx.rcp(T.ptx.exp2(score[i] * double) + T.float32(1)) * (cap + cap)
+            if not PLAIN:
+                if cap > T.float32(0):
+                    # tanh(x) = 1 - 2 / (exp(2 x) + 1)
+                    double: T.let = scale / cap * T.float32(2 * LOG2_E)
+                    for i in T.unroll(BN // 2):
+                        score[i] = cap - T.ptx.rcp(T.ptx.exp2(score[i] * double) + T.float32(1)) * (cap + cap)
             for h in T.unroll(2):
                 if masked:
                     query: T.let = m + row + warp * 16 + lane // 4 + h * 8 + keys_here - queries_here
                     end: T.let = T.if_then_else(causal != 0, T.min(keys_here, query + 1), keys_here) - n - lane % 4 * 2
-                    begin: T.let = T.if_then_else(window > 0, query + 1 - window, 0) - n - lane % 4 * 2
+                    begin: T.let = T.if_then_else(windowed, query + 1 - window, 0) - n - lane % 4 * 2
                     for j in T.unroll(BN // 8):
                         for e in T.unroll(2):
                             score[j * 4 + h * 2 + e] = T.Select(T.And(j * 8 + e < end, j * 8 + e >= begin),
@@ -303,7 +307,7 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, o
                 # Tiles that all queries of the warpgroup see as a whole need no mask.
                 lowest: T.let = m + row + keys_here - queries_here
                 all_see: T.let = T.if_then_else(causal != 0, T.max(T.min(keys_here, lowest + 1), 0), keys_here)
-                hidden: T.let = T.if_then_else(window > 0, T.max(lowest + 64 - window, 0), 0)
+                hidden: T.let = T.if_then_else(windowed, T.max(lowest + 64 - window, 0), 0)
                 part: T.let = T.min(T.max(T.truncdiv(hidden + (BN - 1), BN) - first, 1), tiles)
                 seen: T.let = T.min(T.max(T.truncdiv(all_see, BN) - first, part), tiles)
                 T.ptx.wgmma.wait_group(0)

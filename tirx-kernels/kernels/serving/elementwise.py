@@ -6,6 +6,7 @@ from tvm.script import tirx as T
 
 from rows import WARPS, load, misaligned, store, vector
 
+LOG2_E = 1.4426950408889634
 VECTORS = 2                                  # vectors of a segment that a thread has in flight
 
 
@@ -40,23 +41,38 @@ def activation(g: T.handle, u: T.handle, y: T.handle, kind: T.int32, warps: T.in
                 load(gate, c * VEC, Gs, begin + c * step, columns, bits == T.uint8(0), dtype, VEC)
                 if of_u > 0:
                     load(up, c * VEC, Us, begin + c * step, columns, bits == T.uint8(0), dtype, VEC)
-        for c in T.unroll(VECTORS):
-            if begin + c * step < columns:
-                for v in T.unroll(VEC):
-                    value: T.float32 = T.cast(gate[c * VEC + v], "float32")
-                    if kind == 0:
-                        value = value * T.ptx.rcp(1.0 + T.exp(0.0 - value))
-                    elif kind == 1:
-                        # x (1 + tanh y) / 2 = x / (1 + exp(-2 y))
-                        value = value * T.ptx.rcp(1.0 + T.exp(value * (value * value * T.float32(-0.07135481627) + T.float32(-1.59576912161))))
-                    elif kind == 2:
-                        value = value * 0.5 * (1.0 + T.erf(value * T.float32(0.70710678118)))
-                    else:
-                        value = T.max(value, T.float32(0))
-                    if of_u > 0:
-                        value = value * T.cast(up[c * VEC + v], "float32")
-                    gate[c * VEC + v] = T.cast(value, dtype)
-                store(Ys, begin + c * step, columns, gate, c * VEC, bits == T.uint8(0), dtype, VEC)
+                else:
+                    for v in T.unroll(VEC):
+                        up[c * VEC + v] = T.cast(1.0, dtype)
+
+        @T.inline
+        def results(function):
+            for c in T.unroll(VECTORS):
+                if begin + c * step < columns:
+                    for v in T.unroll(VEC):
+                        value: T.float32 = T.cast(gate[c * VEC + v], "float32")
+                        if function == "silu":
+                            value = value * T.ptx.rcp(1.0 + T.ptx.exp2(value * T.float32(-LOG2_E)))
+                        elif function == "gelu_tanh":
+                            # x (1 + tanh y) / 2 = x / (1 + exp(-2 y))
+                            value = value * T.ptx.rcp(1.0 + T.ptx.exp2(
+                                value * (value * value * T.float32(-0.07135481627 * LOG2_E) + T.float32(-1.59576912161 * LOG2_E))))
+                        elif function == "gelu":
+                            value = value * 0.5 * (1.0 + T.erf(value * T.float32(0.70710678118)))
+                        else:
+                            value = T.max(value, T.float32(0))
+                        gate[c * VEC + v] = T.cast(value * T.cast(up[c * VEC + v], "float32"), dtype)
+                    store(Ys, begin + c * step, columns, gate, c * VEC, bits == T.uint8(0), dtype, VEC)
+
+        # A choice within the loops would keep the elements from being computed side by side.
+        if kind == 0:
+            results("silu")
+        elif kind == 1:
+            results("gelu_tanh")
+        elif kind == 2:
+            results("gelu")
+        else:
+            results("relu")
 
 
 @T.jit

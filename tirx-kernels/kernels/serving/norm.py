@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import CACHED, WARPS, load, misaligned, row_sum, store, vector
+from rows import CACHED, THREADS, WARPS, load_row, misaligned, row_sum, store_row, vector
 
 
+# sim: norm(dtype="float32")
+#   x: float32[1x5x40] = 1 + (i + j + k) % 3
+#   r: float32[1x5x40] = k -> k + 1 + (j + k) % 3
+#   w: float32[40] = 2
+#   b: float32[0] = 0
+#   y: float32[1x5x40] = 0 -> 2 * (k + 1 + (j + k) % 3) / (sum([(c + 1 + (j + c) % 3) ** 2 for c in range(40)]) / 40) ** 0.5 +- 1e-4
+#   eps = 0.0
+#   offset = 0.0
+#   centered = 0
+#   threads = 2
 @T.jit
 def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, eps: T.float32, offset: T.float32, centered: T.int32,
-         warps: T.int32, *, dtype: T.constexpr):
+         threads: T.int32, *, dtype: T.constexpr):
     """Y = (S - mean) / sqrt(mean((S - mean)^2) + eps) * (W + offset) + B for each row of S = X + R, which replaces R.
 
     The mean is 0 unless `centered`. R, W and B may be empty. The first vectors of a row stay in registers; a longer row is read again."""
@@ -23,99 +33,116 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, eps: T
     Y = T.match_buffer(y, (outer, inner, columns), dtype, strides=(y_outer, y_inner, 1))
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
-    block = T.cta_id([T.ceildiv(outer * inner * warps, WARPS)])
-    warp = T.warp_id([WARPS])
-    lane = T.lane_id([32])
+    block = T.cta_id([T.ceildiv(outer * inner, T.truncdiv(THREADS, threads))])
+    thread = T.thread_id([THREADS])
     parts = T.alloc_shared((WARPS,), "float32")
+    more_parts = T.alloc_shared((WARPS,), "float32")
     kept = T.alloc_local((CACHED * VEC,), dtype)
     other = T.alloc_local((VEC,), dtype)
     scale = T.alloc_local((VEC,), dtype)
     shift = T.alloc_local((VEC,), dtype)
     total = T.alloc_local((1,), "float32")
     mean = T.alloc_local((1,), "float32")
-    first_warp: T.int32 = T.truncdiv(warp, warps) * warps
-    row: T.int32 = block * T.truncdiv(WARPS, warps) + T.truncdiv(warp, warps)
+    row: T.int32 = block * T.truncdiv(THREADS, threads) + T.truncdiv(thread, threads)
     last: T.int32 = columns                                    # the columns of a row behind the tensor
     if row >= outer * inner:
         row = 0
         last = 0
     o: T.int32 = T.truncdiv(row, inner)
     i: T.int32 = row - o * inner
-    step: T.int32 = warps * 32 * VEC
-    begin: T.int32 = ((warp - first_warp) * 32 + lane) * VEC
-    bits: T.uint8 = misaligned(X.ptr_to([o, i, 0])) | misaligned(Y.ptr_to([o, i, 0])) | misaligned(W.ptr_to([0]))
-    bits = bits | misaligned(B.ptr_to([0])) | misaligned(R.ptr_to([o, i, 0]))
+    step: T.int32 = threads * VEC
+    begin: T.int32 = T.bitwise_and(thread, threads - 1) * VEC
+    strides: T.let = x_outer | x_inner | y_outer | y_inner | r_outer | r_inner | T.cast(columns, "int64")
+    bits: T.let = (misaligned(X.ptr_to([0, 0, 0])) | misaligned(Y.ptr_to([0, 0, 0])) | misaligned(R.ptr_to([0, 0, 0]))
+                   | misaligned(W.ptr_to([0])) | misaligned(B.ptr_to([0])))
     Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([o, i, 0]), scope="global")
     Rs = T.decl_buffer((columns,), dtype, data=R.ptr_to([o, i, 0]), scope="global")
     Ys = T.decl_buffer((columns,), dtype, data=Y.ptr_to([o, i, 0]), scope="global")
 
     @T.inline
-    def again(to, at, column):
+    def again(whole, to, at, column):
         if of_r > 0:
-            load(to, at, Rs, column, last, bits == T.uint8(0), dtype, VEC)
+            load_row(whole, to, at, Rs, column, last, dtype, VEC)
         else:
-            load(to, at, Xs, column, last, bits == T.uint8(0), dtype, VEC)
+            load_row(whole, to, at, Xs, column, last, dtype, VEC)
 
     @T.inline
-    def first(to, at, column):
-        load(to, at, Xs, column, last, bits == T.uint8(0), dtype, VEC)
-        if of_r > 0:
-            load(other, 0, Rs, column, last, bits == T.uint8(0), dtype, VEC)
-            for v in T.unroll(VEC):
-                to[at + v] = T.cast(T.cast(to[at + v], "float32") + T.cast(other[v], "float32"), dtype)
-            store(Rs, column, last, to, at, bits == T.uint8(0), dtype, VEC)
-
-    @T.inline
-    def squares(of, at, column):
+    def add(whole, to, at, column):
+        load_row(whole, other, 0, Rs, column, last, dtype, VEC)
         for v in T.unroll(VEC):
-            if column + v < last:
+            to[at + v] = T.cast(T.cast(to[at + v], "float32") + T.cast(other[v], "float32"), dtype)
+        store_row(whole, Rs, column, last, to, at, dtype, VEC)
+
+    @T.inline
+    def squares(of, at):
+        for v in T.unroll(VEC):
+            total[0] += T.cast(of[at + v], "float32") * T.cast(of[at + v], "float32")
+
+    @T.inline
+    def deviations(whole, of, at, column):
+        for v in T.unroll(VEC):
+            if column + (0 if whole else v) < last:
                 total[0] += (T.cast(of[at + v], "float32") - mean[0]) * (T.cast(of[at + v], "float32") - mean[0])
 
     @T.inline
-    def last_pass(of, at, column, factor):
+    def result(whole, of, at, column, factor):
+        for v in T.unroll(VEC):
+            scale[v] = T.cast(1.0, dtype)
+            shift[v] = T.cast(0.0, dtype)
         if of_w > 0:
-            load(scale, 0, W, column, last, bits == T.uint8(0), dtype, VEC)
+            load_row(whole, scale, 0, W, column, last, dtype, VEC)
         if of_b > 0:
-            load(shift, 0, B, column, last, bits == T.uint8(0), dtype, VEC)
+            load_row(whole, shift, 0, B, column, last, dtype, VEC)
         for v in T.unroll(VEC):
             value: T.float32 = (T.cast(of[at + v], "float32") - mean[0]) * factor
-            if of_w > 0:
-                value = value * (T.cast(scale[v], "float32") + offset)
-            if of_b > 0:
-                value = value + T.cast(shift[v], "float32")
-            of[at + v] = T.cast(value, dtype)
-        store(Ys, column, last, of, at, bits == T.uint8(0), dtype, VEC)
+            of[at + v] = T.cast(value * (T.cast(scale[v], "float32") + offset_of_w) + T.cast(shift[v], "float32"), dtype)
+        store_row(whole, Ys, column, last, of, at, dtype, VEC)
 
-    mean[0] = 0.0
-    total[0] = 0.0
-    for c in T.unroll(CACHED):
-        if c * step < columns:
-            first(kept, c * VEC, c * step + begin)
-    for c in range(CACHED, T.ceildiv(columns, step)):
-        first(scale, 0, c * step + begin)
-    if centered != 0:
+    @T.inline
+    def rows(whole):
+        for c in T.unroll(CACHED):
+            load_row(whole, kept, c * VEC, Xs, c * step + begin, last, dtype, VEC)
+        if of_r > 0:
+            for c in T.unroll(CACHED):
+                if c * step < columns:
+                    add(whole, kept, c * VEC, c * step + begin)
+            for c in range(CACHED, T.ceildiv(columns, step)):
+                load_row(whole, scale, 0, Xs, c * step + begin, last, dtype, VEC)
+                add(whole, scale, 0, c * step + begin)
+        if centered != 0:
+            for v in T.unroll(CACHED * VEC):
+                total[0] += T.cast(kept[v], "float32")
+            for c in range(CACHED, T.ceildiv(columns, step)):
+                again(whole, other, 0, c * step + begin)
+                for v in T.unroll(VEC):
+                    total[0] += T.cast(other[v], "float32")
+            row_sum(total, parts, thread, threads)
+            mean[0] = total[0] / T.cast(columns, "float32")
+            total[0] = 0.0
+            for c in T.unroll(CACHED):
+                deviations(whole, kept, c * VEC, c * step + begin)
+            for c in range(CACHED, T.ceildiv(columns, step)):
+                again(whole, other, 0, c * step + begin)
+                deviations(whole, other, 0, c * step + begin)
+        else:
+            for c in T.unroll(CACHED):
+                squares(kept, c * VEC)
+            for c in range(CACHED, T.ceildiv(columns, step)):
+                again(whole, other, 0, c * step + begin)
+                squares(other, 0)
+        row_sum(total, more_parts, thread, threads)
+        factor: T.float32 = T.rsqrt(total[0] / T.cast(columns, "float32") + eps)
         for c in T.unroll(CACHED):
             if c * step < columns:
-                for v in T.unroll(VEC):
-                    total[0] += T.cast(kept[c * VEC + v], "float32")
+                result(whole, kept, c * VEC, c * step + begin, factor)
         for c in range(CACHED, T.ceildiv(columns, step)):
-            again(other, 0, c * step + begin)
-            for v in T.unroll(VEC):
-                total[0] += T.cast(other[v], "float32")
-        row_sum(total, parts, warp, lane, first_warp, warps)
-        mean[0] = total[0] / T.cast(columns, "float32")
-        total[0] = 0.0
-    for c in T.unroll(CACHED):
-        if c * step < columns:
-            squares(kept, c * VEC, c * step + begin)
-    for c in range(CACHED, T.ceildiv(columns, step)):
-        again(other, 0, c * step + begin)
-        squares(other, 0, c * step + begin)
-    row_sum(total, parts, warp, lane, first_warp, warps)
-    factor: T.float32 = T.rsqrt(total[0] / T.cast(columns, "float32") + eps)
-    for c in T.unroll(CACHED):
-        if c * step < columns:
-            last_pass(kept, c * VEC, c * step + begin, factor)
-    for c in range(CACHED, T.ceildiv(columns, step)):
-        again(other, 0, c * step + begin)
-        last_pass(other, 0, c * step + begin, factor)
+            again(whole, other, 0, c * step + begin)
+            result(whole, other, 0, c * step + begin, factor)
+
+    offset_of_w: T.let = T.if_then_else(of_w > 0, offset, T.float32(0))
+    mean[0] = 0.0
+    total[0] = 0.0
+    if bits == T.uint8(0) and strides % VEC == 0:
+        rows(True)
+    else:
+        rows(False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import CACHED, WARPS, load, misaligned, row_sum, store, vector
+from rows import CACHED, THREADS, WARPS, load, misaligned, row_sum, store, vector
 
 MAX_RANKS = 64
 AT_ONCE = 4                                  # ranks whose rows a thread loads before it adds them
@@ -120,7 +120,7 @@ def all_reduce_norm(x: T.handle, r: T.handle, w: T.handle, y: T.handle, shared: 
         reduce(kept, begin, CACHED)
         for c in range(CACHED, T.ceildiv(N, step)):
             reduce(scale, c * step + begin, 1)
-        row_sum(total, parts, warp, lane, 0, WARPS)
+        row_sum(total, parts, thread, THREADS)
         factor: T.let = T.rsqrt(total[0] / T.cast(N, "float32") + eps)
         for c in T.unroll(CACHED):
             if c * step < N:
@@ -128,4 +128,5 @@ def all_reduce_norm(x: T.handle, r: T.handle, w: T.handle, y: T.handle, shared: 
         for c in range(CACHED, T.ceildiv(N, step)):
             load(near, 0, Rs, c * step + begin, N, fits, dtype, VEC)
             finish(near, 0, c * step + begin, factor)
+        T.cuda.cta_sync()                                      # all have read `parts`
         row += blocks

@@ -1,13 +1,15 @@
 """Rows of a tensor, read and written in vectors of 16 bytes: the parts that the memory-bound kernels share.
 
-A block has 8 warps, and `warps` of them work on a row together: 1 for short rows, 8 for long ones. A row may begin at any address.
-Its vectors are accesses of 16 bytes if all rows that belong together begin at multiples of 16 bytes, and single elements otherwise."""
+A block has 256 threads, and `threads` of them, a power of two, work on a row together. A row may begin at any address. A kernel whose rows
+all consist of whole vectors at multiples of 16 bytes takes its short path, `whole`. On its other path a vector is one access if it is
+aligned and lies within the row, and single elements otherwise."""
 
 from __future__ import annotations
 
 from tvm.script import tirx as T
 
 WARPS = 8
+THREADS = 32 * WARPS
 CACHED = 4                                   # vectors of a row that a thread keeps in registers
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "float8_e4m3fn": 1}
 
@@ -48,25 +50,62 @@ def store(row, column, columns, source, at, aligned, dtype, count):
 
 
 @T.inline
-def row_sum(value, parts, warp, lane, first, warps):
-    """The sum of a value over the warps of a row, from warp `first` on; each thread gets it."""
-    value[0] = T.cuda.warp_sum(value[0])
-    T.cuda.cta_sync()
-    if lane == 0:
-        parts[warp] = value[0]
-    T.cuda.cta_sync()
-    value[0] = 0.0
-    for k in range(warps):
-        value[0] += parts[first + k]
+def load_row(whole, to, at, row, column, columns, dtype, count):
+    """`load` on the path `whole` or on the other one."""
+    if whole:
+        here = T.decl_buffer((columns // count,), dtype + "x" + str(count), data=row.data, scope="global")
+        there = T.decl_buffer((at // count + 1,), dtype + "x" + str(count), data=to.data, scope="local")
+        if column < columns:
+            there[at // count] = here[T.truncdiv(column, count)]
+        else:
+            for v in T.unroll(count):
+                to[at + v] = T.cast(0, dtype)
+    else:
+        load(to, at, row, column, columns, misaligned(row.ptr_to([0])) == T.uint8(0), dtype, count)
 
 
 @T.inline
-def row_max(value, parts, warp, lane, first, warps):
-    """The maximum of a value over the warps of a row, from warp `first` on; each thread gets it."""
-    value[0] = T.cuda.warp_max(value[0])
-    T.cuda.cta_sync()
-    if lane == 0:
-        parts[warp] = value[0]
-    T.cuda.cta_sync()
-    for k in range(warps):
-        value[0] = T.max(value[0], parts[first + k])
+def store_row(whole, row, column, columns, source, at, dtype, count):
+    """`store` on the path `whole` or on the other one."""
+    if whole:
+        here = T.decl_buffer((at // count + 1,), dtype + "x" + str(count), data=source.data, scope="local")
+        there = T.decl_buffer((columns // count,), dtype + "x" + str(count), data=row.data, scope="global")
+        if column < columns:
+            there[T.truncdiv(column, count)] = here[at // count]
+    else:
+        store(row, column, columns, source, at, misaligned(row.ptr_to([0])) == T.uint8(0), dtype, count)
+
+
+@T.inline
+def row_sum(value, parts, thread, threads):
+    """The sum of a value over the `threads` of a row; each of them gets it."""
+    if threads >= 32:
+        value[0] = T.cuda.warp_sum(value[0])
+    else:
+        for power in T.unroll(5):
+            if (1 << power) < threads:
+                value[0] += T.tvm_warp_shuffle_xor(0xFFFFFFFF, value[0], 1 << power, 32, 32)
+    if threads > 32:
+        if thread % 32 == 0:
+            parts[T.truncdiv(thread, 32)] = value[0]
+        T.cuda.cta_sync()
+        value[0] = 0.0
+        for k in range(T.truncdiv(threads, 32)):
+            value[0] += parts[T.truncdiv(T.bitwise_and(thread, 0 - threads), 32) + k]
+
+
+@T.inline
+def row_max(value, parts, thread, threads):
+    """The maximum of a value over the `threads` of a row; each of them gets it."""
+    if threads >= 32:
+        value[0] = T.cuda.warp_max(value[0])
+    else:
+        for power in T.unroll(5):
+            if (1 << power) < threads:
+                value[0] = T.max(value[0], T.tvm_warp_shuffle_xor(0xFFFFFFFF, value[0], 1 << power, 32, 32))
+    if threads > 32:
+        if thread % 32 == 0:
+            parts[T.truncdiv(thread, 32)] = value[0]
+        T.cuda.cta_sync()
+        for k in range(T.truncdiv(threads, 32)):
+            value[0] = T.max(value[0], parts[T.truncdiv(T.bitwise_and(thread, 0 - threads), 32) + k])

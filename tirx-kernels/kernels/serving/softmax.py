@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import CACHED, WARPS, load, misaligned, row_max, row_sum, store, vector
+from rows import CACHED, THREADS, WARPS, load_row, misaligned, row_max, row_sum, store_row, vector
 
 LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453
+AT_ONCE = 4                                  # vectors of logits that a thread has in flight
 
 
+# sim: softmax(dtype="float32")
+#   x: float32[1x5x40] = (j + k) % 3
+#   y: float32[1x5x40] = 0 -> 2.718281828 ** ((j + k) % 3) / sum([2.718281828 ** ((j + c) % 3) for c in range(40)]) +- 1e-6
+#   scale = 1.0
+#   threads = 2
 @T.jit
-def softmax(x: T.handle, y: T.handle, scale: T.float32, warps: T.int32, *, dtype: T.constexpr):
+def softmax(x: T.handle, y: T.handle, scale: T.float32, threads: T.int32, *, dtype: T.constexpr):
     """Y = softmax(scale X) of each row. The first vectors of a row stay in registers; a longer row is read again."""
     outer, inner, columns = T.int32(), T.int32(), T.int32()
     x_outer, x_inner, y_outer, y_inner = T.int64(), T.int64(), T.int64(), T.int64()
@@ -19,73 +25,82 @@ def softmax(x: T.handle, y: T.handle, scale: T.float32, warps: T.int32, *, dtype
     Y = T.match_buffer(y, (outer, inner, columns), dtype, strides=(y_outer, y_inner, 1))
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
-    block = T.cta_id([T.ceildiv(outer * inner * warps, WARPS)])
-    warp = T.warp_id([WARPS])
-    lane = T.lane_id([32])
+    block = T.cta_id([T.ceildiv(outer * inner, T.truncdiv(THREADS, threads))])
+    thread = T.thread_id([THREADS])
     parts = T.alloc_shared((WARPS,), "float32")
+    more_parts = T.alloc_shared((WARPS,), "float32")
     kept = T.alloc_local((CACHED * VEC,), dtype)
     more = T.alloc_local((VEC,), dtype)
+    terms = T.alloc_local((CACHED * VEC,), "float32")
+    more_terms = T.alloc_local((VEC,), "float32")
     most = T.alloc_local((1,), "float32")
     total = T.alloc_local((1,), "float32")
-    first_warp: T.int32 = T.truncdiv(warp, warps) * warps
-    row: T.int32 = block * T.truncdiv(WARPS, warps) + T.truncdiv(warp, warps)
+    row: T.int32 = block * T.truncdiv(THREADS, threads) + T.truncdiv(thread, threads)
     last: T.int32 = columns
     if row >= outer * inner:
         row = 0
         last = 0
     o: T.int32 = T.truncdiv(row, inner)
     i: T.int32 = row - o * inner
-    step: T.int32 = warps * 32 * VEC
-    begin: T.int32 = ((warp - first_warp) * 32 + lane) * VEC
-    bits: T.uint8 = misaligned(X.ptr_to([o, i, 0])) | misaligned(Y.ptr_to([o, i, 0]))
+    step: T.int32 = threads * VEC
+    begin: T.int32 = T.bitwise_and(thread, threads - 1) * VEC
+    strides: T.let = x_outer | x_inner | y_outer | y_inner | T.cast(columns, "int64")
+    bits: T.let = misaligned(X.ptr_to([0, 0, 0])) | misaligned(Y.ptr_to([0, 0, 0]))
     factor: T.float32 = scale * T.float32(LOG2_E)
     Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([o, i, 0]), scope="global")
     Ys = T.decl_buffer((columns,), dtype, data=Y.ptr_to([o, i, 0]), scope="global")
 
     @T.inline
-    def maximum(of, at, column):
+    def maximum(whole, of, at, column):
         for v in T.unroll(VEC):
-            if column + v < last:
+            if column + (0 if whole else v) < last:
                 most[0] = T.max(most[0], T.cast(of[at + v], "float32") * factor)
 
     @T.inline
-    def addition(of, at, column):
+    def exponentials(whole, to, of, at, column):
         for v in T.unroll(VEC):
-            if column + v < last:
-                total[0] += T.exp2(T.cast(of[at + v], "float32") * factor - most[0])
+            to[at + v] = 0.0
+            if column + (0 if whole else v) < last:
+                to[at + v] = T.ptx.exp2(T.cast(of[at + v], "float32") * factor - most[0])
+            total[0] += to[at + v]
 
     @T.inline
-    def result(of, at, column, inverse):
+    def result(whole, to, of, at, column, inverse):
         for v in T.unroll(VEC):
-            of[at + v] = T.cast(T.exp2(T.cast(of[at + v], "float32") * factor - most[0]) * inverse, dtype)
-        store(Ys, column, last, of, at, bits == T.uint8(0), dtype, VEC)
+            to[at + v] = T.cast(of[at + v] * inverse, dtype)
+        store_row(whole, Ys, column, last, to, at, dtype, VEC)
+
+    @T.inline
+    def rows(whole):
+        for c in T.unroll(CACHED):
+            load_row(whole, kept, c * VEC, Xs, c * step + begin, last, dtype, VEC)
+        for c in T.unroll(CACHED):
+            maximum(whole, kept, c * VEC, c * step + begin)
+        for c in range(CACHED, T.ceildiv(columns, step)):
+            load_row(whole, more, 0, Xs, c * step + begin, last, dtype, VEC)
+            maximum(whole, more, 0, c * step + begin)
+        row_max(most, parts, thread, threads)
+        for c in T.unroll(CACHED):
+            exponentials(whole, terms, kept, c * VEC, c * step + begin)
+        for c in range(CACHED, T.ceildiv(columns, step)):
+            load_row(whole, more, 0, Xs, c * step + begin, last, dtype, VEC)
+            exponentials(whole, more_terms, more, 0, c * step + begin)
+        row_sum(total, more_parts, thread, threads)
+        inverse: T.float32 = 1.0 / total[0]
+        for c in T.unroll(CACHED):
+            if c * step < columns:
+                result(whole, kept, terms, c * VEC, c * step + begin, inverse)
+        for c in range(CACHED, T.ceildiv(columns, step)):
+            load_row(whole, more, 0, Xs, c * step + begin, last, dtype, VEC)
+            exponentials(whole, more_terms, more, 0, c * step + begin)
+            result(whole, more, more_terms, 0, c * step + begin, inverse)
 
     most[0] = T.min_value("float32")
     total[0] = 0.0
-    for c in T.unroll(CACHED):
-        if c * step < columns:
-            load(kept, c * VEC, Xs, c * step + begin, last, bits == T.uint8(0), dtype, VEC)
-    for c in T.unroll(CACHED):
-        if c * step < columns:
-            maximum(kept, c * VEC, c * step + begin)
-    for c in range(CACHED, T.ceildiv(columns, step)):
-        load(more, 0, Xs, c * step + begin, last, bits == T.uint8(0), dtype, VEC)
-        maximum(more, 0, c * step + begin)
-    row_max(most, parts, warp, lane, first_warp, warps)
-    for c in T.unroll(CACHED):
-        if c * step < columns:
-            addition(kept, c * VEC, c * step + begin)
-    for c in range(CACHED, T.ceildiv(columns, step)):
-        load(more, 0, Xs, c * step + begin, last, bits == T.uint8(0), dtype, VEC)
-        addition(more, 0, c * step + begin)
-    row_sum(total, parts, warp, lane, first_warp, warps)
-    inverse: T.float32 = 1.0 / total[0]
-    for c in T.unroll(CACHED):
-        if c * step < columns:
-            result(kept, c * VEC, c * step + begin, inverse)
-    for c in range(CACHED, T.ceildiv(columns, step)):
-        load(more, 0, Xs, c * step + begin, last, bits == T.uint8(0), dtype, VEC)
-        result(more, 0, c * step + begin, inverse)
+    if bits == T.uint8(0) and strides % VEC == 0:
+        rows(True)
+    else:
+        rows(False)
 
 
 @T.jit
@@ -99,37 +114,44 @@ def cross_entropy(x: T.handle, targets: T.handle, losses: T.handle, *, dtype: T.
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
     row = T.cta_id([rows])
-    warp = T.warp_id([WARPS])
-    lane = T.lane_id([32])
+    thread = T.thread_id([THREADS])
     parts = T.alloc_shared((WARPS,), "float32")
-    values = T.alloc_local((2 * VEC,), dtype)
+    more_parts = T.alloc_shared((WARPS,), "float32")
+    values = T.alloc_local((AT_ONCE * VEC,), dtype)
     most = T.alloc_local((1,), "float32")
     total = T.alloc_local((1,), "float32")
-    bits: T.uint8 = misaligned(X.ptr_to([row, 0]))
     Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([row, 0]), scope="global")
+    step: T.let = THREADS * VEC
+
+    @T.inline
+    def rows(whole):
+        for c in range(T.ceildiv(columns, AT_ONCE * step)):
+            begin: T.int32 = c * (AT_ONCE * step) + thread * VEC
+            for k in T.unroll(AT_ONCE):
+                load_row(whole, values, k * VEC, Xs, begin + k * step, columns, dtype, VEC)
+            high: T.float32 = most[0]
+            for k in T.unroll(AT_ONCE):
+                for v in T.unroll(VEC):
+                    if begin + k * step + (0 if whole else v) < columns:
+                        high = T.max(high, T.cast(values[k * VEC + v], "float32"))
+            total[0] = total[0] * T.ptx.exp2((most[0] - high) * T.float32(LOG2_E))
+            for k in T.unroll(AT_ONCE):
+                for v in T.unroll(VEC):
+                    if begin + k * step + (0 if whole else v) < columns:
+                        total[0] += T.ptx.exp2((T.cast(values[k * VEC + v], "float32") - high) * T.float32(LOG2_E))
+            most[0] = high
+
     most[0] = T.min_value("float32")
     total[0] = 0.0
-    step: T.let = WARPS * 32 * VEC
-    for c in range(T.ceildiv(columns, 2 * step)):
-        begin: T.int32 = c * (2 * step) + (warp * 32 + lane) * VEC
-        for k in T.unroll(2):
-            load(values, k * VEC, Xs, begin + k * step, columns, bits == T.uint8(0), dtype, VEC)
-        high: T.float32 = most[0]
-        for k in T.unroll(2):
-            for v in T.unroll(VEC):
-                if begin + k * step + v < columns:
-                    high = T.max(high, T.cast(values[k * VEC + v], "float32"))
-        total[0] = total[0] * T.exp2((most[0] - high) * T.float32(LOG2_E))
-        for k in T.unroll(2):
-            for v in T.unroll(VEC):
-                if begin + k * step + v < columns:
-                    total[0] += T.exp2((T.cast(values[k * VEC + v], "float32") - high) * T.float32(LOG2_E))
-        most[0] = high
+    if misaligned(Xs.ptr_to([0])) == T.uint8(0) and columns % VEC == 0:
+        rows(True)
+    else:
+        rows(False)
     own: T.float32 = most[0]
-    row_max(most, parts, warp, lane, 0, WARPS)
-    total[0] = total[0] * T.exp2((own - most[0]) * T.float32(LOG2_E))
-    row_sum(total, parts, warp, lane, 0, WARPS)
-    if warp == 0 and lane == 0:
+    row_max(most, parts, thread, THREADS)
+    total[0] = total[0] * T.ptx.exp2((own - most[0]) * T.float32(LOG2_E))
+    row_sum(total, more_parts, thread, THREADS)
+    if thread == 0:
         target: T.int32 = Targets[row]
         loss: T.float32 = 0.0
         if target >= 0 and target < columns:

@@ -32,14 +32,13 @@ pub(super) struct Tile {
 }
 
 /// The tiles that are built. Of those that take a head, the first ones have the fewest columns.
-const TILES: [Tile; 7] = [
+const TILES: [Tile; 6] = [
     Tile::new(2, 128, 64, 64, 0),
     Tile::new(3, 128, 64, 64, 2048),
     Tile::new(2, 128, 128, 128, 0),
     Tile::new(2, 176, 128, 128, 8192),
     Tile::new(2, 64, 192, 128, 0),
     Tile::new(2, 64, 256, 256, 0),
-    Tile::new(2, 80, 256, 256, 2048),
 ];
 
 impl Tile {
@@ -177,14 +176,18 @@ impl Choice {
                         )?
                     };
                 }
+                // Larger tiles are built without the work that only some calls need.
+                let plain = cap == 0.0 && window == 0 && starts_of_q.is_empty();
                 match (tile.warpgroups, tile.keys, tile.columns) {
-                    (3, ..) => launch!(attention_forward_three),
-                    (_, 176, _) => launch!(attention_forward_176),
-                    (_, 80, _) => launch!(attention_forward_80),
+                    (3, ..) if plain => launch!(attention_forward_three),
+                    (_, 176, _) if plain => launch!(attention_forward_176),
                     (_, _, 192) => launch!(attention_forward_wide),
                     (_, _, columns) => launch!(
                         attention_forward,
-                        kernels::attention_forward::Constexpr { DQ: columns }
+                        kernels::attention_forward::Constexpr {
+                            DQ: columns,
+                            PLAIN: plain
+                        }
                     ),
                 }
             }
@@ -265,7 +268,7 @@ mod tests {
         );
         assert_eq!(
             names(true, 50, 192, 192),
-            ["warpgroups 128x64x256", "warpgroups 128x80x256", "warps 64x256"]
+            ["warpgroups 128x64x256", "warps 64x256"]
         );
     }
 
@@ -276,8 +279,6 @@ mod tests {
         assert_eq!(first(100, 4096, 64), "warpgroups 128x128x64");
         assert_eq!(first(4096, 4096, 128), "warpgroups 128x128x128");
         assert_eq!(first(16_384, 16_384, 128), "warpgroups 128x176x128");
-        assert_eq!(first(2048, 2048, 256), "warpgroups 128x80x256");
-        assert_eq!(first(512, 512, 256), "warpgroups 128x64x256");
     }
 
     #[test]

@@ -12,7 +12,7 @@
 use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor};
 
 use super::Element;
-use super::rows::{has_shape, same_shape, three, three_mut, warps_of_row};
+use super::rows::{has_shape, same_shape, three, three_mut, threads_of_row};
 use crate::Result;
 use crate::generated::kernels;
 
@@ -184,7 +184,7 @@ fn launch<T: Element>(
     if x.is_empty() {
         return Ok(());
     }
-    let warps = warps_of_row(columns, size_of::<T>(), x.len() / columns)?;
+    let threads = threads_of_row(columns, size_of::<T>(), x.len() / columns)?;
     // The kernel takes empty tensors for a residual and a bias that there are not.
     let no_bias = weight.slice(0, 0..0)?;
     let bias = bias.unwrap_or(&no_bias);
@@ -202,7 +202,7 @@ fn launch<T: Element>(
                 eps,
                 offset,
                 centered,
-                warps,
+                threads,
             )?;
         }
         None => {
@@ -217,7 +217,7 @@ fn launch<T: Element>(
                 eps,
                 offset,
                 centered,
-                warps,
+                threads,
             )?;
         }
     }

@@ -2,7 +2,7 @@
 
 use tirx_rt::{AsTensor, AsTensorMut, Stream, bf16, f8e4m3, f16};
 
-use super::rows::{has_shape, same_shape, three, three_mut, warps_of_row};
+use super::rows::{has_shape, same_shape, three, three_mut, threads_of_row};
 use crate::generated::kernels;
 use crate::{Error, Result};
 
@@ -15,7 +15,7 @@ mod sealed {
             x: &View<'_, Self>,
             q: &mut ViewMut<'_, Q>,
             scales: &mut ViewMut<'_, f32>,
-            warps: i32,
+            threads: i32,
         ) -> crate::Result<()>;
     }
 }
@@ -31,9 +31,9 @@ macro_rules! quantizations {
                 x: &tirx_rt::View<'_, $from>,
                 q: &mut tirx_rt::ViewMut<'_, $to>,
                 scales: &mut tirx_rt::ViewMut<'_, f32>,
-                warps: i32,
+                threads: i32,
             ) -> Result<()> {
-                Ok(kernels::quantize::<$from, $to>(stream, x, q, scales, warps)?)
+                Ok(kernels::quantize::<$from, $to>(stream, x, q, scales, threads)?)
             }
         }
         impl QuantizeTo<$to> for $from {}
@@ -46,7 +46,7 @@ quantizations! {
     f32 => i8 f8e4m3;
 }
 
-/// Quantizes each row: `scales[r]` = max |X\[r\]| / 127 (`i8`) or 448 (`f8e4m3`), and Q = X / scale, rounded to the nearest. A row of zeros has
+/// Quantizes each row: `scales[r]` = max |X\[r\]| / 127 (`i8`) or 448 (`f8e4m3`), and Q = X · (1 / scale), rounded to the nearest. A row of zeros has
 /// the scale 1.
 ///
 /// `scales` has the shape of X without the last dimension. For a scale per group of columns, pass X as `[rows, groups, columns of a group]`.
@@ -89,7 +89,7 @@ pub fn rows<T: QuantizeTo<Q>, Q: tirx_rt::Element>(
     }
     let x = three(x, "X")?;
     let mut q = three_mut(q, "Q")?;
-    let warps = warps_of_row(columns, size_of::<T>(), x.len() / columns)?;
+    let threads = threads_of_row(columns, size_of::<T>(), x.len() / columns)?;
     let mut scales = match scales.shape().len() {
         1 => scales.unsqueeze_mut(0)?,
         2 => {
@@ -98,5 +98,5 @@ pub fn rows<T: QuantizeTo<Q>, Q: tirx_rt::Element>(
         }
         _ => scales.reshape_mut([x.shape()[0], x.shape()[1]])?,
     };
-    T::launch(stream, &x, &mut q, &mut scales, warps)
+    T::launch(stream, &x, &mut q, &mut scales, threads)
 }

@@ -5,6 +5,11 @@ use tirx_rt::{Element as Number, Tensor, View, ViewMut, bf16, f16};
 use crate::generated::kernels;
 use crate::{Error, Result};
 
+/// The threads of a block.
+const MAX_THREADS: usize = 256;
+/// About half of the threads that a large GPU holds at a time (132 multiprocessors with 2,048 threads).
+const THREADS_OF_GPU: usize = 1 << 17;
+
 mod sealed {
     use super::kernels;
 
@@ -110,25 +115,50 @@ pub(super) fn number(extent: usize, name: &str) -> Result<i32> {
     i32::try_from(extent).map_err(|_| Error::Shape(format!("{name} is {extent}, above {}", i32::MAX)))
 }
 
-/// The warps that work on a row together: one for short rows, all eight of a block for long ones.
-pub(super) fn warps_of_row(columns: usize, bytes: usize, rows: usize) -> Result<i32> {
-    let warps = if columns * bytes <= 2048 { 1 } else { 8 };
+/// The threads of a block that work on a row together, a power of two. Each holds four vectors of 16 bytes, or fewer if the rows are too few
+/// to occupy a GPU.
+pub(super) fn threads_of_row(columns: usize, bytes: usize, rows: usize) -> Result<i32> {
     number(columns, "the length of a row")?;
-    number(
-        rows.saturating_mul(warps as usize),
-        "the number of rows, times the warps of each,",
-    )?;
-    Ok(warps)
+    let vectors = (columns * bytes).div_ceil(16);
+    let threads = [4, 2, 1]
+        .map(|held| vectors.div_ceil(held).next_power_of_two().min(MAX_THREADS))
+        .into_iter()
+        .find(|threads| rows.saturating_mul(*threads) >= THREADS_OF_GPU)
+        .unwrap_or_else(|| vectors.next_power_of_two().min(MAX_THREADS));
+    number(rows, "the number of rows")?;
+    Ok(threads as i32)
 }
 
 /// For work on single elements: the warps of a segment of a row, and the segments of a row.
 pub(super) fn segments_of_row(columns: usize, bytes: usize, rows: usize) -> Result<(i32, i32)> {
-    let warps = warps_of_row(columns, bytes, rows)?;
+    let warps = if columns * bytes <= 2048 { 1 } else { MAX_THREADS / 32 };
+    number(columns, "the length of a row")?;
     // A thread has two vectors of 16 bytes.
-    let segments = (columns * bytes).div_ceil(warps as usize * 32 * 32).max(1);
+    let segments = (columns * bytes).div_ceil(warps * 32 * 32).max(1);
     number(
-        rows.saturating_mul(segments).saturating_mul(warps as usize),
+        rows.saturating_mul(segments).saturating_mul(warps),
         "the number of segments of rows, times the warps of each,",
     )?;
-    Ok((warps, number(segments, "the segments of a row")?))
+    Ok((warps as i32, number(segments, "the segments of a row")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_holds_four_vectors_of_many_rows_and_one_of_few() {
+        // Rows of 512 vectors.
+        assert_eq!(threads_of_row(4096, 2, 8192).unwrap(), 128);
+        assert_eq!(threads_of_row(4096, 2, 600).unwrap(), 256);
+        assert_eq!(threads_of_row(4096, 2, 1).unwrap(), 256);
+        // Rows of 16 vectors.
+        assert_eq!(threads_of_row(128, 2, 262_144).unwrap(), 4);
+        assert_eq!(threads_of_row(128, 2, 20_000).unwrap(), 8);
+        assert_eq!(threads_of_row(128, 2, 32).unwrap(), 16);
+        assert_eq!(threads_of_row(1, 4, 1).unwrap(), 1);
+        assert_eq!(threads_of_row(0, 4, 1).unwrap(), 1);
+        assert_eq!(threads_of_row(100_000, 4, 1).unwrap(), 256);
+        assert!(threads_of_row(1 << 31, 4, 1).is_err());
+    }
 }

@@ -3,7 +3,7 @@
 use tirx_rt::{AsTensor, AsTensorMut, Stream};
 
 use super::Element;
-use super::rows::{same_shape, three, three_mut, warps_of_row};
+use super::rows::{same_shape, three, three_mut, threads_of_row};
 use crate::Result;
 use crate::generated::kernels;
 
@@ -26,7 +26,7 @@ pub fn softmax<T: Element>(
         return Ok(());
     }
     let columns = x.shape()[2];
-    let warps = warps_of_row(columns, size_of::<T>(), x.len() / columns)?;
-    kernels::softmax::<T>(stream, &x, &mut y, scale, warps)?;
+    let threads = threads_of_row(columns, size_of::<T>(), x.len() / columns)?;
+    kernels::softmax::<T>(stream, &x, &mut y, scale, threads)?;
     Ok(())
 }
