@@ -15,7 +15,7 @@
 //! Where a piece was written by something else than a tensor copy, only the first two rules apply.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::order::Place;
 use crate::tensor::descriptor::{Descriptor, PIECE, Swizzle};
@@ -87,8 +87,10 @@ pub(crate) struct Reading<'a> {
 /// The tiles of a block.
 #[derive(Debug, Default)]
 pub(super) struct Fills {
-    /// By their first bytes in shared memory.
-    tiles: BTreeMap<u32, Fill>,
+    /// By their first bytes in shared memory; they are disjoint.
+    tiles: Vec<(u32, Fill)>,
+    /// The tile that was looked for last.
+    last: Cell<usize>,
     /// Of the operands read last, forms whose pieces are known to be distinct.
     distinct: Cell<[Option<Form>; 2]>,
 }
@@ -105,19 +107,27 @@ impl Fills {
     /// A tensor copy of an instruction fills bytes from `first` on.
     pub(super) fn fill(&mut self, first: u32, bytes: u32, filled: Filled, pc: usize) {
         let end = first + bytes;
-        let over = self.tiles.range(..end).filter(|(_, fill)| fill.end > first);
-        for at in over.map(|(at, _)| *at).collect::<Vec<_>>() {
-            self.tiles.remove(&at);
-        }
-        self.tiles.insert(first, Fill { end, pc, filled });
+        let from = self.tiles.partition_point(|(_, fill)| fill.end <= first);
+        let to = self.tiles.partition_point(|(at, _)| *at < end).max(from);
+        self.tiles.splice(from..to, [(first, Fill { end, pc, filled })]);
+    }
+
+    /// The tile that holds a byte.
+    fn holder(&self, byte: u32) -> Option<&(u32, Fill)> {
+        let holds = |(first, fill): &&(u32, Fill)| *first <= byte && byte < fill.end;
+        let last = self.tiles.get(self.last.get()).filter(holds);
+        last.or_else(|| {
+            let at = self.tiles.partition_point(|(_, fill)| fill.end <= byte);
+            self.last.set(at);
+            self.tiles.get(at).filter(holds)
+        })
     }
 
     /// The tile that holds a byte, if the byte was written last by its copy. `writer` gives the instruction of the operation that
     /// has written a byte last.
     fn tile(&self, byte: u32, writer: &dyn Fn(u32) -> Option<usize>) -> Option<(u32, &Fill)> {
-        let (first, fill) = self.tiles.range(..=byte).next_back()?;
-        let holds = byte < fill.end && writer(byte) == Some(fill.pc);
-        holds.then_some((*first, fill))
+        let (first, fill) = self.holder(byte)?;
+        (writer(byte) == Some(fill.pc)).then_some((*first, fill))
     }
 
     fn source(
@@ -179,13 +189,16 @@ impl Fills {
             one.map_at == other.map_at && (reading.done || one.tile == other.tile)
         };
         let mut line_dimension = None;
+        let mut after = source(0);
         for line in 0..lines {
             let first = line * reading.along;
-            let Some(here) = source(first) else { continue };
-            let fill = &self.tiles.get(&here.tile)?.filled;
+            let here = after;
+            after = source(first + reading.along);
+            let Some(here) = here else { continue };
+            let fill = &self.holder(here.tile)?.1.filled;
             let wide = fill.tensor_row > PIECE as u64;
             let flat = fill.rows.iter().skip(1).all(|extent| *extent == 1);
-            if let Some(next) = source(first + reading.along).filter(|next| related(&here, next)) {
+            if let Some(next) = after.filter(|next| related(&here, next)) {
                 let moved = |d: usize| next.at[d] != here.at[d];
                 if line == 0 {
                     line_dimension = (0..DIMENSIONS).find(|d| moved(*d));

@@ -23,7 +23,7 @@ use super::access::Check;
 use super::address::{self, Target};
 use super::cells::Cells;
 use super::fills::{FILLED, Reading};
-use super::order::{Forked, Kind, Mark, Space};
+use super::order::{Alike, Forked, Kind, Mark, Space};
 use super::run::Machine;
 use super::tcgen05::Loading;
 use super::{Shared, Status, Trap};
@@ -678,6 +678,7 @@ impl Machine<'_, '_> {
         self.holds_pattern(0, "the tile of a descriptor", start, descriptor.alignment())?;
         let mut bytes = Vec::with_capacity(pieces.len() * PIECE);
         let mut unwritten: Option<u32> = None;
+        let mut alike = Alike::default();
         for raw in pieces {
             let place = array_of(*raw).filter(|(array, byte, shared)| {
                 Some(*array) == home && *byte >= 0 && *byte as usize + PIECE <= shared.bytes as usize
@@ -699,25 +700,36 @@ impl Machine<'_, '_> {
             };
             let Shared { cells, fills, .. } = &mut *self.shared;
             if let Cells::Fine(places) = cells {
+                let mut writer = None;
                 for place in &mut places[granules(code.granule, *raw as usize * 8, 8 * PIECE as u32)] {
                     if !place.is_written() {
                         unwritten = Some(*raw);
                     }
-                    if let Some((why, pc)) = fills.mismatch(*raw, place, descriptor, Some(format)) {
+                    // The verdict depends on the piece and on the operation that has written it.
+                    let operation = place.operation();
+                    if writer != Some(operation)
+                        && let Some((why, pc)) = fills.mismatch(*raw, place, descriptor, Some(format))
+                    {
                         let message = format!("the tensor core reads {} {why}", name());
                         let mut trap = Trap::new(FaultKind::Asynchronous, 0, message);
                         trap.notes.push((FILLED.to_string(), pc));
                         return Err(trap);
                     }
-                    for (warp, forked) in forks {
-                        if let Err(conflict) = place.read_by(forked, Space::Shared) {
-                            let name = name();
-                            // The message is about a thread of the warp that lacks the order.
-                            let own = std::mem::replace(&mut self.id, *warp);
-                            let trap = self.conflicting(&name, 0, conflict, "lets the tensor core read");
-                            self.id = own;
-                            return Err(trap);
-                        }
+                    writer = Some(operation);
+                    let mut reader = 0;
+                    let read = alike.access(place, |place| {
+                        forks.iter().try_for_each(|(warp, forked)| {
+                            reader = *warp;
+                            place.read_by(forked, Space::Shared)
+                        })
+                    });
+                    if let Err(conflict) = read {
+                        let name = name();
+                        // The message is about a thread of the warp that lacks the order.
+                        let own = std::mem::replace(&mut self.id, reader);
+                        let trap = self.conflicting(&name, 0, conflict, "lets the tensor core read");
+                        self.id = own;
+                        return Err(trap);
                     }
                 }
             }

@@ -234,6 +234,7 @@ impl Block {
                 peers: peers.reborrow(),
                 operation,
                 carried: Carried::default(),
+                alike: Default::default(),
             };
             work.run(&mut reach)?;
             if self.shared.recorded {

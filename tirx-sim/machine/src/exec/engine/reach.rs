@@ -7,7 +7,7 @@ use crate::exec::cluster::Peers;
 use crate::exec::early::read_early;
 use crate::exec::engine::Operation;
 use crate::exec::fills::{FILLED, Filled, Reading};
-use crate::exec::order::{Conflict, Forked, Known, Place, Space};
+use crate::exec::order::{Alike, Conflict, Forked, Known, Place, Space};
 use crate::exec::prior::early;
 use crate::exec::shadow::Carried;
 use crate::exec::{Context, Shared, Trap, thread_of};
@@ -26,7 +26,12 @@ pub(crate) struct Reach<'m, 'c> {
     pub(crate) operation: &'m Operation,
     /// The shadows of what it has read, if errors of values are asked for.
     pub(in crate::exec) carried: Carried,
+    /// The last places of each kind of access ([`Use::number`]), in shared and in global memory.
+    pub(in crate::exec) alike: [[Alike; USES]; 2],
 }
+
+/// The kinds of accesses that depend on the operation and the place alone.
+const USES: usize = 3;
 
 /// How bytes are accessed.
 enum Use<'b> {
@@ -55,7 +60,30 @@ impl Use<'_> {
         }
     }
 
-    fn note(&self, place: &mut Place, forked: &Forked, space: Space) -> Result<(), Conflict> {
+    /// The number of its kind; none if each access of the kind differs.
+    fn number(&self) -> Option<usize> {
+        match self {
+            Use::Read(_) => Some(0),
+            Use::Write(_) => Some(1),
+            Use::Update(..) => Some(2),
+            Use::Signal(..) => None,
+        }
+    }
+
+    fn note(
+        &self,
+        place: &mut Place,
+        forked: &Forked,
+        space: Space,
+        alike: &mut [Alike; USES],
+    ) -> Result<(), Conflict> {
+        match self.number().and_then(|number| alike.get_mut(number)) {
+            Some(alike) => alike.access(place, |place| self.note_one(place, forked, space)),
+            None => self.note_one(place, forked, space),
+        }
+    }
+
+    fn note_one(&self, place: &mut Place, forked: &Forked, space: Space) -> Result<(), Conflict> {
         match self {
             Use::Read(_) => place.read_by(forked, space),
             Use::Write(_) => place.write_by(forked, space),
@@ -240,7 +268,9 @@ impl Reach<'_, '_> {
                     if !matches!(how, Use::Write(_)) && !place.is_written() {
                         found = found.or(Some((part, None)));
                     }
-                    if let Err(conflict) = how.note(place, &self.operation.forked, Space::Shared) {
+                    if let Err(conflict) =
+                        how.note(place, &self.operation.forked, Space::Shared, &mut self.alike[0])
+                    {
                         found = Some((part, Some(conflict)));
                         if unfenced && matches!(conflict, Conflict::Unfenced(_)) {
                             continue;
@@ -323,10 +353,20 @@ impl Reach<'_, '_> {
         let words = &mut shared.words;
         let byte = |at: usize| (at / 4, at % 4 * 8);
         match how {
+            Use::Read(out) if first.is_multiple_of(4) && out.len().is_multiple_of(4) => {
+                for (out, word) in out.chunks_exact_mut(4).zip(&words[first / 4..]) {
+                    out.copy_from_slice(&word.to_le_bytes());
+                }
+            }
             Use::Read(out) => {
                 for (i, out) in out.iter_mut().enumerate() {
                     let (word, shift) = byte(first + i);
                     *out = (words[word] >> shift) as u8;
+                }
+            }
+            Use::Write(bytes) if first.is_multiple_of(4) && bytes.len().is_multiple_of(4) => {
+                for (new, word) in bytes.as_chunks().0.iter().zip(&mut words[first / 4..]) {
+                    *word = u32::from_le_bytes(*new);
                 }
             }
             Use::Write(bytes) => {
@@ -420,8 +460,10 @@ impl Reach<'_, '_> {
         if let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) {
             let places = ledger.places(first * 8, how.len() as u32 * 8);
             let places = places.map(|place| (self.operation.lane, place));
-            let forked = &self.operation.forked;
-            let done = sheet.each(ledger, places, |place, _| how.note(place, forked, Space::Global));
+            let (forked, alike) = (&self.operation.forked, &mut self.alike[1]);
+            let done = sheet.each(ledger, places, |place, _| {
+                how.note(place, forked, Space::Global, alike)
+            });
             found = done.err();
         }
         if let Some((_, conflict)) = found {
@@ -438,9 +480,20 @@ impl Reach<'_, '_> {
             }
         }
         match &mut how {
+            Use::Read(out) if first.is_multiple_of(8) && out.len().is_multiple_of(8) => {
+                for (i, out) in out.chunks_exact_mut(8).enumerate() {
+                    let word = early.unwrap_or(&storage).load((first + i * 8) * 8, 64);
+                    out.copy_from_slice(&word.to_le_bytes());
+                }
+            }
             Use::Read(out) => {
                 for (i, out) in out.iter_mut().enumerate() {
                     *out = early.unwrap_or(&storage).load((first + i) * 8, 8) as u8;
+                }
+            }
+            Use::Write(bytes) if first.is_multiple_of(8) && bytes.len().is_multiple_of(8) => {
+                for (i, new) in bytes.as_chunks().0.iter().enumerate() {
+                    storage.store((first + i * 8) * 8, 64, u64::from_le_bytes(*new));
                 }
             }
             Use::Write(bytes) => {

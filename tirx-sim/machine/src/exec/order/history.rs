@@ -1,5 +1,7 @@
 //! The history of one place of memory, and which accesses to it are allowed.
 
+use std::sync::Arc;
+
 use super::mark::{Kind, Mark};
 use super::{At, Known, Order, Space};
 use crate::bytecode::{Scope, Strong};
@@ -56,7 +58,8 @@ struct Extra {
 pub(crate) struct Place {
     write: Mark,
     read: Mark,
-    extra: Option<Box<Extra>>,
+    /// Neighbours that one operation has accessed share it.
+    extra: Option<Arc<Extra>>,
 }
 
 /// An access that another one is not ordered with.
@@ -151,11 +154,37 @@ impl Forked {
     }
 }
 
+/// What an access of an operation has made of the last place that it came to. Most neighbours in a tile have one history: what was
+/// allowed at one of them is allowed at the next, and leaves the same history there, so that it is checked once.
+#[derive(Debug, Default)]
+pub(crate) struct Alike(Option<(Place, Place)>);
+
+impl Alike {
+    /// The access of a place. It must depend on the operation and on the place's history alone.
+    #[inline]
+    pub(crate) fn access(
+        &mut self,
+        place: &mut Place,
+        access: impl FnOnce(&mut Place) -> Result<(), Conflict>,
+    ) -> Result<(), Conflict> {
+        if let Some((before, after)) = &self.0
+            && before.is(place)
+        {
+            place.clone_from(after);
+            return Ok(());
+        }
+        let before = place.clone();
+        access(place)?;
+        self.0 = Some((before, place.clone()));
+        Ok(())
+    }
+}
+
 impl Place {
     /// What a strong read of another block may see in place of the last write: what was there before. Not where the
     /// reader is ordered behind the write, nor where a `fence.sc` of the reader came behind one that followed the write.
     pub(crate) fn missed(&mut self, order: &Order, warp: usize, lane: u32) -> Option<u64> {
-        let unseen = self.extra.as_mut()?.unseen.as_mut()?;
+        let unseen = self.extra.as_mut().map(Arc::make_mut)?.unseen.as_mut()?;
         let may_miss = unseen.misses > 0
             && unseen.by.block != order.block
             && !order.ordered(unseen.by, warp, lane)
@@ -172,7 +201,7 @@ impl Place {
         if let Some(extra) = &mut self.extra
             && extra.unseen.is_some_and(|unseen| unseen.by.block != block)
         {
-            extra.unseen = None;
+            Arc::make_mut(extra).unseen = None;
         }
     }
 
@@ -184,7 +213,7 @@ impl Place {
 
     /// A strong write replaced `before`, if other blocks may still see that.
     pub(crate) fn replaced(&mut self, before: Option<u64>, by: Mark) {
-        self.extra.get_or_insert_default().unseen = before.map(|before| Unseen {
+        self.extra_mut().unseen = before.map(|before| Unseen {
             before,
             by,
             misses: MAX_MISSES,
@@ -196,6 +225,21 @@ impl Place {
         read: Mark::NEVER,
         extra: None,
     };
+
+    fn extra_mut(&mut self) -> &mut Extra {
+        Arc::make_mut(self.extra.get_or_insert_default())
+    }
+
+    /// Whether both have one history.
+    #[inline]
+    fn is(&self, other: &Place) -> bool {
+        let shared = match (&self.extra, &other.extra) {
+            (None, None) => true,
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            _ => false,
+        };
+        shared && self.write == other.write && self.read == other.read
+    }
 
     /// Whether the place has been written.
     pub(crate) fn is_written(&self) -> bool {
@@ -258,7 +302,7 @@ impl Place {
             return Err(Conflict::Constant(*strong.unwrap_or(&self.write), false));
         }
         self.read(order, me, lane, false)?;
-        self.extra.get_or_insert_default().constant = Some(me);
+        self.extra_mut().constant = Some(me);
         Ok(())
     }
 
@@ -298,7 +342,7 @@ impl Place {
         if last.is_never() || ordered(last) {
             return;
         }
-        let reads = &mut self.extra.get_or_insert_default().reads;
+        let reads = &mut self.extra_mut().reads;
         if let Some(same) = reads.iter_mut().find(|m| m.together(last)) {
             same.lanes |= last.lanes;
             return;
@@ -410,7 +454,7 @@ impl Place {
             return Err(told(Conflict::Write(*mark)));
         }
         if access.bits != 0 && !access.polled {
-            self.extra.get_or_insert_default().bits = access.bits;
+            self.extra_mut().bits = access.bits;
         }
         if access.reads && !access.reduces {
             self.acquire(order, warp, lane, access);
@@ -438,7 +482,7 @@ impl Place {
         if access.polled && !(access.same && self.is_written()) {
             self.written(me.with_kind(Kind::Plain));
         }
-        let extra = self.extra.get_or_insert_default();
+        let extra = self.extra_mut();
         if !access.reads && !access.same {
             extra.released.clear();
         }
@@ -585,7 +629,7 @@ impl Place {
         released: &Known,
     ) -> Result<(), Conflict> {
         self.update_by(operation, space)?;
-        let extra = self.extra.get_or_insert_default();
+        let extra = self.extra_mut();
         let mark = operation.write();
         extra.strong.retain(|m| *m != mark);
         extra.strong.push(mark.as_signal());
@@ -612,7 +656,7 @@ impl Place {
         if let Some(mark) = self.unseen(operation, space) {
             return Err(Conflict::Unfenced(mark));
         }
-        let strong = &mut self.extra.get_or_insert_default().strong;
+        let strong = &mut self.extra_mut().strong;
         if !strong.contains(&operation.write()) {
             strong.push(operation.write());
         }

@@ -76,7 +76,7 @@ mod patterns;
 pub(crate) use crate::bytecode::{Scope, Strong};
 pub(crate) use clock::{Clock, WARPS};
 pub(crate) use fences::FenceOrder;
-pub(crate) use history::{Conflict, Forked, Place};
+pub(crate) use history::{Alike, Conflict, Forked, Place};
 pub(crate) use mark::{Kind, Mark};
 pub(crate) use patterns::At;
 
