@@ -227,6 +227,21 @@ def sometimes_a_race(F: T.Buffer((1,), "uint32"), B: T.Buffer((2,), "float32")):
         else:
             if T.ptx.ld_acquire(F.ptr_to([0]), "uint32", "u32", scope="gpu") == T.uint32(0):
                 B[1] = B[0]
+
+
+@T.jit
+def lanes(C: T.Buffer((1,), "int32"), B: T.Buffer((32,), "int32"), *, LANES: T.constexpr):
+    T.device_entry(); tx = T.thread_id([32])
+    if tx < LANES:
+        B[tx] = T.cuda.atomic_add(C.ptr_to([0]), 1)
+
+
+@T.prim_func
+def sums(C: T.Buffer((1,), "int32"), B: T.Buffer((1,), "float32")):
+    T.device_entry(); tx = T.thread_id([32])
+    T.cuda.atomic_add(C.ptr_to([0]), tx)
+    if tx < 3:
+        T.cuda.atomic_add(B.ptr_to([0]), T.cast(tx, "float32") * T.float32(16777216))
 "#;
 
 /// The kernel's runs from zeros, but for `A` of some kernels.
@@ -391,5 +406,33 @@ fn kernel_files_are_tested_in_every_order() {
         outcome.out.contains("ring, every order: 1 order\n"),
         "{}",
         outcome.out
+    );
+}
+
+/// CUDA does not say in which order the lanes of a warp take their turns at an atomic.
+#[test]
+fn lanes_of_an_atomic_come_in_each_order() {
+    let lanes = |count: &str| sim("lanes", &["C", "B"], &["-D", count, "--all-schedules"]);
+    passes(&lanes("LANES=1"), &["ran every order", ": 1 order of"]);
+    passes(
+        &lanes("LANES=2"),
+        &[
+            "ran every order",
+            ": 2 orders of",
+            "the results differ, the first in `B`",
+        ],
+    );
+    passes(&lanes("LANES=4"), &["ran every order", ": 24 orders of"]);
+    passes(
+        &lanes("LANES=32"),
+        &[
+            "did not run every order: 32 lanes of a warp update one location by one instruction, and 4 of their orders are tried",
+            "ran 4 orders of",
+        ],
+    );
+    // A sum of integers that nobody reads is the same in each order; one of floats need not be.
+    passes(
+        &sim("sums", &["C", "B"], &["--all-schedules"]),
+        &["ran every order", ": 6 orders of"],
     );
 }

@@ -317,6 +317,7 @@ impl Compiler<'_> {
             value,
             compare,
             d,
+            unused: false,
             multimem,
         });
         self.emit(Inst::Atomic { id });

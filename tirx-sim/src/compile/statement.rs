@@ -96,7 +96,11 @@ impl Compiler<'_> {
                 if e.as_int().is_some() {
                     return Ok(());
                 }
-                self.evaluate(e)
+                self.evaluate(e)?;
+                if let Some(Inst::Atomic { id }) = self.code.insts.last() {
+                    self.code.atomics[*id as usize].unused = true;
+                }
+                Ok(())
             }
             StmtKind::If(condition, then, otherwise) => self.branch(condition, then, otherwise.as_ref()),
             StmtKind::While(condition, body) => self.while_loop(condition, body),

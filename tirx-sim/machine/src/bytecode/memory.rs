@@ -179,6 +179,8 @@ pub struct AtomicInst {
     /// The expected value of compare and swap.
     pub compare: R,
     pub d: R,
+    /// Nothing reads the result.
+    pub unused: bool,
     /// It is a `multimem` instruction.
     pub multimem: Option<MultimemInst>,
 }

@@ -3,6 +3,7 @@
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::lane_orders::arranged;
 use super::place::Spot;
 use super::run::Machine;
 use super::{Strand, Trap};
@@ -103,11 +104,14 @@ impl Machine<'_, '_> {
         };
         // The order of lanes is not defined: odd seeds begin with the last lane.
         let backwards = self.ctx.seed & 1 == 1;
-        for lane in 0..LANES {
-            let lane = if backwards { LANES - 1 - lane } else { lane };
-            if mask >> lane & 1 == 0 {
-                continue;
-            }
+        let mut lanes: Vec<usize> = match self.shared.lane_order {
+            0 => (0..LANES).filter(|lane| mask >> lane & 1 != 0).collect(),
+            order => arranged(inst, self.warp, plus, mask, order),
+        };
+        if backwards {
+            lanes.reverse();
+        }
+        for lane in lanes {
             let index = if inst.wide {
                 self.warp.v64[inst.index as usize][lane].wrapping_add(plus) as i64
             } else {

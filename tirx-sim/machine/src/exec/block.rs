@@ -123,6 +123,7 @@ impl Block {
                 exploring: ctx.exploring,
                 touched: Footprint::new(),
                 may_act: false,
+                lane_order: 0,
             },
             warps,
         }

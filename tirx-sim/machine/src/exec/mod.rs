@@ -65,6 +65,7 @@ mod exchange;
 mod fills;
 mod global;
 mod group;
+mod lane_orders;
 mod lanes;
 mod ledger;
 mod local;
@@ -445,6 +446,8 @@ struct Shared {
     exploring: bool,
     touched: Footprint,
     may_act: bool,
+    /// The order of the lanes at the next atomic (`lane_orders`).
+    lane_order: u16,
 }
 
 /// Builds the fault of a trap: the block's first cause.

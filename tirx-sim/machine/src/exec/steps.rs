@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::block::Block;
 use super::cluster::Peers;
 use super::group::{Group, block_index, cluster_size};
+use super::lane_orders::LaneOrders;
 use super::run::{Machine, Stop, left, state};
 use super::wgmma;
 use super::{Context, Status, Turn, Warp, fault};
@@ -184,6 +185,7 @@ fn actor(block: &Block, warp: usize, mask: u32) -> Actor {
         block: block.shared.order.block,
         warp: warp as u32,
         lane: mask.trailing_zeros(),
+        order: 0,
     }
 }
 
@@ -358,8 +360,20 @@ impl Steps<'_, '_> {
                     };
                     let blocked =
                         awaits.is_some_and(|inst| block.sleeps_for(ctx, warp, (inst, mask)).is_some());
-                    if !blocked && !self.polls.waiting.contains_key(&who) {
-                        all.push(who);
+                    if blocked || self.polls.waiting.contains_key(&who) {
+                        continue;
+                    }
+                    all.push(who);
+                    if status == Status::Ready {
+                        let warp = &block.warps[warp];
+                        let orders = LaneOrders::of(ctx.code, warp, &warp.strands[at]);
+                        all.extend((1..orders.count).map(|order| who.in_order(order)));
+                        if let Some(lanes) = orders.crowd {
+                            self.exploration.sampled(format!(
+                                "{lanes} lanes of a warp update one location by one instruction, and {} of their orders are tried",
+                                orders.count
+                            ));
+                        }
                     }
                 }
             }
@@ -397,21 +411,22 @@ impl Steps<'_, '_> {
         };
         block.shared.touched.clear();
         match who {
-            Actor::Lanes { .. } => {
+            Actor::Lanes { order, .. } => {
                 let Some((warp, index)) = strand_of(block, who) else {
                     return Ok(());
                 };
                 let strand = &mut block.warps[warp].strands[index];
                 let (mask, pc) = (strand.mask, strand.pc);
                 self.trail.push((who, pc));
+                let who = who.in_order(0);
                 let mut known = self.clocks.of(number, warp, mask);
                 strand.status = Status::Ready;
                 if let Some(turn) = &mut strand.turn {
                     turn.acts(self.exploration.depth());
                 }
-                block.shared.may_act = true;
+                (block.shared.may_act, block.shared.lane_order) = (true, order);
                 let ran = run_strand(ctx, block, &mut peers, (warp, index), &mut self.polls);
-                block.shared.may_act = false;
+                (block.shared.may_act, block.shared.lane_order) = (false, 0);
                 if let Some((object, touch)) = ctx.code.touches(pc, number) {
                     block.shared.touch(object, touch);
                 }
@@ -453,7 +468,9 @@ impl Steps<'_, '_> {
         }
         for (who, pc) in &self.trail[from..] {
             let (block, what) = match who {
-                Actor::Lanes { block, warp, lane } => (block, format!("warp {warp} from lane {lane} on")),
+                Actor::Lanes {
+                    block, warp, lane, ..
+                } => (block, format!("warp {warp} from lane {lane} on")),
                 Actor::Operation { block, .. } => {
                     (block, "the asynchronous operation that was issued".to_string())
                 }
@@ -461,7 +478,8 @@ impl Steps<'_, '_> {
             let [x, y, z] = block_index(self.ctx, u64::from(*block));
             let rank = self.ctx.rank_name(*block);
             let verb = match who {
-                Actor::Lanes { .. } => "acts here",
+                Actor::Lanes { order: 0, .. } => "acts here",
+                Actor::Lanes { .. } => "acts here, its lanes in another order",
                 Actor::Operation { .. } => "here is complete",
             };
             report.notes.push(FaultNote {
@@ -719,6 +737,7 @@ fn run_strand(
                 block: number,
                 warp: id as u32,
                 lane,
+                order: 0,
             };
             let mut read = polls.read.remove(&who).unwrap_or_default();
             read.extend(machine.shared.touched.iter().map(|(object, _)| *object));

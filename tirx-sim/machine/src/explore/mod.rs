@@ -30,8 +30,39 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Who acts: the lanes of a warp that come with this one, or an asynchronous operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Actor {
-    Lanes { block: u32, warp: u32, lane: u32 },
-    Operation { block: u32, number: u64 },
+    Lanes {
+        block: u32,
+        warp: u32,
+        lane: u32,
+        /// The order of the lanes at an atomic: a choice that only this actor makes.
+        order: u16,
+    },
+    Operation {
+        block: u32,
+        number: u64,
+    },
+}
+
+impl Actor {
+    /// The same actor, its lanes in an order.
+    pub(crate) fn in_order(self, order: u16) -> Actor {
+        match self {
+            Actor::Lanes {
+                block, warp, lane, ..
+            } => Actor::Lanes {
+                block,
+                warp,
+                lane,
+                order,
+            },
+            operation => operation,
+        }
+    }
+
+    /// Whether both are one actor, in whatever order of its lanes.
+    fn is(self, other: Actor) -> bool {
+        self.in_order(0) == other.in_order(0)
+    }
 }
 
 /// What is acted on.
@@ -202,6 +233,8 @@ struct Search {
     longest: usize,
     /// What was left out, and why.
     cut: Option<String>,
+    /// Choices of which only some are explored, and why.
+    sampled: Option<String>,
 }
 
 /// Most events of a run.
@@ -288,13 +321,18 @@ impl Exploration {
             runs: search.whole,
             redundant: search.redundant,
             longest: search.longest,
-            cut: search.cut.clone(),
+            cut: search.cut.clone().or_else(|| search.sampled.clone()),
         }
     }
 
     /// Something that this search cannot cover.
     pub(crate) fn cut(&self, why: String) {
         self.search().cut.get_or_insert(why);
+    }
+
+    /// Choices of which this search explores only some.
+    pub(crate) fn sampled(&self, why: String) {
+        self.search().sampled.get_or_insert(why);
     }
 
     /// Actors in loops that poll, of which an earlier run has shown that they change nothing at the present state, each with
@@ -411,7 +449,7 @@ impl Search {
         let asleep: Vec<(Actor, Footprint)> = match self.path.last() {
             Some(node) if !self.unreduced => {
                 let still = |(actor, next): &&(Actor, Footprint)| {
-                    *actor != node.chosen && !dependent(&node.footprint, next)
+                    !actor.is(node.chosen) && !dependent(&node.footprint, next)
                 };
                 node.asleep.iter().filter(still).cloned().collect()
             }
@@ -423,11 +461,12 @@ impl Search {
         let mut first = enabled.iter().filter(awake);
         let chosen = *first
             .clone()
-            .find(|actor| Some(**actor) == last)
+            .find(|actor| last.is_some_and(|last| actor.is(last)))
             .or(first.next())?;
         let wanted = match self.unreduced {
             true => enabled.iter().copied().collect(),
-            false => BTreeSet::from([chosen]),
+            // Each order of its lanes is a choice of its own.
+            false => enabled.iter().filter(|actor| actor.is(chosen)).copied().collect(),
         };
         self.path.push(Node {
             enabled: enabled.to_vec(),
@@ -449,7 +488,7 @@ impl Search {
             return false;
         }
         if let Some(node) = self.path.get_mut(first).filter(|_| first < self.new) {
-            node.wanted.remove(&actor);
+            node.wanted.retain(|other| !other.is(actor));
         }
         self.failing.push(Failing {
             depth: first,
@@ -522,7 +561,8 @@ impl Search {
     /// Whether the next event of an actor would have changed nothing at the state before an earlier one: its loop waited there.
     fn polled_in_vain(&self, earlier: usize, actor: Actor) -> bool {
         let since = &self.path[earlier..self.depth];
-        self.path[earlier].polling.contains(&actor) && since.iter().all(|node| node.chosen != actor)
+        self.path[earlier].polling.iter().any(|other| other.is(actor))
+            && since.iter().all(|node| !node.chosen.is(actor))
     }
 
     /// Puts an actor down, at the state before an earlier event, that leads to a run in which the next event of `actor` comes
@@ -547,17 +587,22 @@ impl Search {
         let node = &mut self.path[earlier];
         // Explored here, or in a run that is as this one would be.
         let covered = |actor: &Actor| {
-            node.wanted.contains(actor) || node.asleep.iter().any(|(other, _)| other == actor)
+            let asleep = node.asleep.iter().map(|(other, _)| other);
+            node.wanted.iter().chain(asleep).any(|other| other.is(*actor))
         };
         if first.iter().any(covered) {
             return;
         }
-        match first.iter().find(|actor| node.enabled.contains(actor)) {
+        let enabled = |actor: &&Actor| node.enabled.iter().any(|other| other.is(**actor));
+        match first.iter().find(enabled) {
             Some(actor) => {
-                node.wanted.insert(*actor);
+                let orders = node.enabled.iter().filter(|other| other.is(*actor));
+                node.wanted.extend(orders);
             }
             // A loop waits, and what it reads comes after the earlier event: there is no such run.
-            None if first.iter().any(|actor| node.polling.contains(actor)) => {}
+            None if first
+                .iter()
+                .any(|actor| node.polling.iter().any(|other| other.is(*actor))) => {}
             // The order between is not known as a whole: all are tried.
             None => node.wanted.extend(node.enabled.iter().copied()),
         }

@@ -31,6 +31,7 @@ fn explore(programs: &[&[Step]]) -> (Vec<Vec<usize>>, bool) {
                 block: 0,
                 warp: i as u32,
                 lane: 0,
+                order: 0,
             };
             if enabled.is_empty() {
                 stuck |= (0..programs.len()).any(|i| at[i] < programs[i].len());
