@@ -18,6 +18,8 @@ mod bundle;
 mod cache;
 mod check;
 mod command;
+mod cost;
+mod coverage;
 mod dependencies;
 mod docs;
 mod doctor;

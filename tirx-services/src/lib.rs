@@ -11,12 +11,14 @@
 //! | [`layout`] | where does a layout put each element? |
 //! | [`simulation`] | what do the runs of its `# sim:` lines leave, and which faults do they have? |
 //! | [`timeline`] | when did the warps of a block run, and for whom did they wait? A picture |
+//! | [`cost`] | how long does a GPU take at least for a run, and which resource limits it? |
 //! | [`counters`] | what was counted of a run, by line? |
 //! | [`data`] | a message as data |
 //! | [`editor`] | what does an editor show at a position: messages, hover, completion, signature, hints, repairs? |
 
 #![forbid(unsafe_code)]
 
+pub mod cost;
 pub mod counters;
 pub mod data;
 pub mod editor;

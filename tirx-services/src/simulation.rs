@@ -243,7 +243,7 @@ fn one(name: &str, text: &str, loaded: &Loaded, run: &Run, arch: &str, options: 
             timeline: options.timeline,
             observe: Observe {
                 counters: options.counters,
-                stop: None,
+                ..Observe::default()
             },
             ..defaults
         });

@@ -42,9 +42,9 @@ mod launch;
 pub use compile::CompileOptions;
 pub use launch::{ParamKind, Position, Program};
 pub use tirx_sim_machine::{
-    Allocation, ContinueAfter, Counts, Excusable, Exploration, Explored, Fault, FaultKind, FaultLocation,
-    FaultNote, FaultReport, KINDS, Launch, LaunchOptions, LineAccuracy, LineCounts, MAX_DIMENSIONS, Memory,
-    Named, Observe, ShadowValue, Snapshot, StandInCall, StandIns, StatementAccuracy, Stats, StopAt,
-    Symmetric, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType, TimelineEvent, Track, Window,
-    trace,
+    Allocation, Branch, ContinueAfter, Counts, Excusable, Exploration, Explored, Fault, FaultKind,
+    FaultLocation, FaultNote, FaultReport, KINDS, Launch, LaunchOptions, LineAccuracy, LineCounts,
+    LineCoverage, MAX_DIMENSIONS, Memory, Named, Observe, PRODUCTS, Phases, ShadowValue, Snapshot,
+    StandInCall, StandIns, StatementAccuracy, Stats, StopAt, Symmetric, TENSOR_MAP_BYTES, TensorMap,
+    TensorMapSwizzle, TensorMapType, TimelineEvent, Track, Window, Work, trace,
 };

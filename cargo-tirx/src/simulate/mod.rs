@@ -8,13 +8,16 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use tirx_core::diagnostic::{Level, Message};
-use tirx_sim::{Excusable, Program};
+use tirx_services::cost::Gpu;
+use tirx_sim::{Excusable, LineCoverage, Program};
 
 use self::arguments::{Prepared, prepare};
 pub(crate) use self::arguments::{inferred_shape, named, scalar, shown_name};
 use self::once::{Ran, once, variable, write_outs};
 use self::orders::every_order;
 use crate::accuracy;
+use crate::cost;
+use crate::coverage;
 use crate::failure::{Failure, Result, user};
 use crate::input::Input;
 use crate::observed;
@@ -81,6 +84,15 @@ pub(crate) struct Simulate {
     /// Prints instructions, memory transactions, bank conflicts and barriers per source line.
     #[arg(long)]
     counters: bool,
+    /// Prints the least time that a GPU (A100, H100, H200, B200) takes for the run's work, by resource.
+    #[arg(long, value_name = "GPU", value_parser = cost::gpu, conflicts_with = "all_schedules")]
+    cost: Option<Gpu>,
+    /// With --cost: the time of one multiprocessor with its share of the memories, so that a small run stands for a large one.
+    #[arg(long, requires = "cost")]
+    per_multiprocessor: bool,
+    /// Prints what the runs have not exercised: lines, directions of branches, barriers, phases of mbarriers.
+    #[arg(long)]
+    coverage: bool,
     /// Prints the largest relative errors of float values per source line: each value has a shadow of double precision.
     #[arg(long, conflicts_with = "all_schedules")]
     accuracy: bool,
@@ -170,8 +182,10 @@ fn each_schedule(
     programs: &mut HashMap<String, Program>,
 ) -> Result<Ran> {
     let mut seed = first;
+    let mut covered = Vec::new();
     loop {
         let mut ran = once(command, prepared, seed, programs, None)?;
+        LineCoverage::merge(&mut covered, std::mem::take(&mut ran.coverage));
         if let Some(message) = ran.fault.iter_mut().flatten().last()
             && command.schedules > 1
         {
@@ -179,6 +193,7 @@ fn each_schedule(
             message.children.push(Message::new(Level::Note, text));
         }
         if seed == last || ran.fault.is_some() {
+            ran.coverage = covered;
             return Ok(ran);
         }
         seed += 1;
@@ -200,6 +215,12 @@ fn report(command: &Simulate, prepared: &Prepared, ran: &Ran) -> Result<()> {
     }
     if command.counters {
         out(&observed::table(&ran.counts))?;
+    }
+    if let Some(gpu) = &command.cost {
+        out(&cost::table(gpu, !command.per_multiprocessor, &ran.work))?;
+    }
+    if command.coverage {
+        out(&coverage::table(&ran.coverage))?;
     }
     if command.accuracy {
         out(&accuracy::table(&ran.accuracy))?;

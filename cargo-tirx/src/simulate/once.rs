@@ -8,9 +8,12 @@ use tirx_core::diagnostic::{Level, Message};
 use tirx_core::ir::DType;
 use tirx_sim::host::{self, Argument};
 use tirx_sim::{
-    Allocation, CompileOptions, ContinueAfter, Excusable, Exploration, LaunchOptions, LineAccuracy,
-    LineCounts, Memory, Observe, Program, Snapshot, StandIns, StopAt, Symmetric, TimelineEvent,
+    Allocation, CompileOptions, ContinueAfter, Counts, Excusable, Exploration, LaunchOptions, LineAccuracy,
+    LineCounts, LineCoverage, Memory, Observe, Program, Snapshot, StandIns, StopAt, Symmetric, TimelineEvent,
+    Work,
 };
+
+use tirx_services::counters::merged;
 
 use super::Simulate;
 use super::arguments::{AddressOf, Prepared, RankArguments, inferred_shape};
@@ -42,6 +45,10 @@ pub(super) struct Ran {
     pub(super) printed: String,
     pub(super) events: Vec<TimelineEvent>,
     pub(super) counts: Vec<LineCounts>,
+    /// The work of each launch, for a cost model.
+    pub(super) work: Vec<(Work, Counts)>,
+    /// What each launch has exercised.
+    pub(super) coverage: Vec<LineCoverage>,
     /// Errors of float values by line, of each launch.
     pub(super) accuracy: Vec<LineAccuracy>,
     pub(super) snapshots: Vec<Snapshot>,
@@ -76,7 +83,8 @@ pub(super) fn once(
     let mut fault = None;
     let mut printed = String::new();
     let (mut events, mut counts, mut snapshots) = (Vec::new(), Vec::new(), Vec::new());
-    let mut accuracy = Vec::new();
+    let (mut accuracy, mut coverage) = (Vec::new(), Vec::new());
+    let mut work = Vec::new();
     let mut findings = Vec::new();
     let mut run = |launches: &[host::Launch]| -> std::result::Result<(), String> {
         let launch = host::same_shape(launches)?;
@@ -133,8 +141,12 @@ pub(super) fn once(
         };
         printed.push_str(&stats.output);
         events.extend(stats.timeline);
+        if let Some(done) = stats.work {
+            work.push((done, merged(&stats.counts).1));
+        }
         counts.extend(stats.counts);
         accuracy.extend(stats.accuracy);
+        LineCoverage::merge(&mut coverage, stats.coverage);
         snapshots.extend(stats.snapshots);
         findings.extend(stats.findings.iter().map(|finding| Message {
             level: Level::Warning,
@@ -187,6 +199,8 @@ pub(super) fn once(
         printed,
         events,
         counts,
+        coverage,
+        work,
         accuracy,
         snapshots,
         findings,
@@ -423,6 +437,8 @@ fn observe(command: &Simulate, grid: [u32; 3], block: [u32; 3]) -> Result<Observ
     };
     Ok(Observe {
         counters: command.counters,
+        coverage: command.coverage,
+        work: command.cost.is_some(),
         stop,
     })
 }

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use tirx_core::diagnostic::{Level, Message};
-use tirx_sim::{Exploration, Program};
+use tirx_sim::{Exploration, LineCoverage, Program};
 
 use super::Simulate;
 use super::arguments::Prepared;
 use super::once::{Ran, once, write_outs};
+use crate::coverage;
 use crate::failure::{Failure, Result};
 use crate::observed;
 use crate::output::{Output, out, say};
@@ -24,8 +25,10 @@ pub(super) fn every_order(
     let exploration = Exploration::new(most);
     let mut first: Option<Ran> = None;
     let mut differs = None;
+    let mut covered = Vec::new();
     while exploration.more() {
         let mut ran = once(command, prepared, seed, programs, Some(&exploration))?;
+        LineCoverage::merge(&mut covered, std::mem::take(&mut ran.coverage));
         if let Some(mut messages) = ran.fault.take() {
             let runs = exploration.explored().runs;
             let text = format!("orders that were run before and do not fail: {runs}");
@@ -36,6 +39,9 @@ pub(super) fn every_order(
             output.show(&ran.findings);
             if command.counters {
                 out(&observed::table(&ran.counts))?;
+            }
+            if command.coverage {
+                out(&coverage::table(&covered))?;
             }
             return Err(Failure::User(messages));
         }
@@ -53,6 +59,9 @@ pub(super) fn every_order(
         output.show(&ran.findings);
         if command.counters {
             out(&observed::table(&ran.counts))?;
+        }
+        if command.coverage {
+            out(&coverage::table(&covered))?;
         }
         write_outs(&ran.bound)?;
     }

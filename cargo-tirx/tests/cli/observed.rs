@@ -95,6 +95,20 @@ def matrices(A: T.Buffer((16, 16), "float16"), B: T.Buffer((32, 4), "uint32")):
     for i in T.unroll(4):
         B[tx, i] = r[i]
 
+
+@T.prim_func
+def gaps(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    T.device_entry(); tx = T.thread_id([64])
+    bar = T.alloc_shared((1,), "uint64")
+    if tx == 0:
+        T.ptx.mbarrier.init(bar.ptr_to([0]), 64)
+    T.cuda.cta_sync()
+    if A[tx] > 1.0:
+        B[tx] = 1.0
+    else:
+        B[tx] = 2.0
+    T.ptx.mbarrier.arrive(bar.ptr_to([0]))
+
 "#;
 
 /// The numbers of a line of the table: instructions, barriers, global bytes, sectors, uncoalesced, shared bytes, conflicts, local
@@ -542,4 +556,138 @@ fn a_stop_shows_the_names_of_the_kernel() {
         stop.out
     );
     assert!(!stop.out.contains("threadIdx"), "{}", stop.out);
+}
+
+/// What a kernel prints with further options, its tensors from zeros.
+fn observed(kernel: &str, options: &[&str]) -> String {
+    let arguments = [
+        "sim",
+        "kernels.py",
+        "--entry",
+        kernel,
+        "--out",
+        "A=a.npy",
+        "--out",
+        "B=b.npy",
+    ];
+    let outcome = folder().run(
+        &arguments
+            .into_iter()
+            .chain(options.iter().copied())
+            .collect::<Vec<_>>(),
+    );
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    outcome.out
+}
+
+/// The parts of a kernel that a run leaves out have a line each; `--all-schedules` and `--schedules` add up their runs.
+#[test]
+fn coverage_names_what_was_not_exercised() {
+    for options in [
+        &["--coverage"][..],
+        &["--coverage", "--schedules", "3"],
+        &["--coverage", "--all-schedules"],
+    ] {
+        let out = observed("gaps", options);
+        for part in [
+            "1 of 2 branches in both directions, 1 of 1 barriers reached, 0 of ",
+            "phases of mbarriers waited for",
+        ] {
+            assert!(out.contains(part), "{part}: {out}");
+        }
+        let gap = |line: &str| {
+            let row = out.lines().find(|row| row.ends_with(line));
+            row.unwrap_or_else(|| panic!("{line}: {out}")).to_string()
+        };
+        assert!(gap("if A[tx] > 1.0:").contains("branch never taken"), "{out}");
+        assert!(gap("B[tx] = 1.0").contains("never run"), "{out}");
+        let phases = gap("T.ptx.mbarrier.init(bar.ptr_to([0]), 64)");
+        assert!(phases.contains("that nobody waited for"), "{out}");
+        assert!(!out.contains("if tx == 0:"), "both directions: {out}");
+        assert!(!out.contains("B[tx] = 2.0"), "{out}");
+    }
+    let whole = observed("summed", &["--coverage"]);
+    assert_eq!(whole.lines().count(), 1, "no gaps: {whole}");
+}
+
+/// The least time follows from bytes, passes and operations; bank conflicts make it longer.
+#[test]
+fn the_least_time_names_the_resource_that_limits() {
+    let least = |kernel: &str| {
+        let out = observed(kernel, &["--cost", "H100", "--per-multiprocessor"]);
+        let row = out.lines().find(|row| row.starts_with("shared memory"));
+        let row = row.unwrap_or_else(|| panic!("{out}")).to_string();
+        (
+            out,
+            row.split_whitespace().nth(2).unwrap().parse::<f64>().unwrap(),
+        )
+    };
+    let (column, slow) = least("column");
+    let (_, fast) = least("padded");
+    assert!(
+        column.contains("on one multiprocessor of H100 (H100 has 132), limited by shared memory"),
+        "{column}"
+    );
+    // 32 stores of a pass each, and 32 loads of 32 passes or of one, at 1.98 GHz.
+    assert!((slow - (32.0 + 1024.0) / 1980.0).abs() < 2e-3, "{column}");
+    assert!((fast - 64.0 / 1980.0).abs() < 2e-3, "{fast}");
+    let refused = folder().run(&["sim", "kernels.py", "--entry", "copy", "--cost", "K80"]);
+    assert!(
+        refused
+            .err
+            .contains("there is no model of `K80`; there are A100, H100, H200, B200"),
+        "{}",
+        refused.err
+    );
+}
+
+/// The steps of the book's ladder: the bound falls where an edit saves work, and stays where it overlaps more of the same work.
+#[test]
+fn the_least_time_falls_along_the_ladder() {
+    let ladder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/book/src/ladder/");
+    let step = |file: &str, entry: &str, more: &[&str]| {
+        let path = format!("{ladder}{file}.py");
+        let arguments = [
+            "sim", &path, "--entry", entry, "-D", "M=128", "-D", "N=256", "-D", "K=256",
+        ];
+        let outs = ["--out", "A=a.npy", "--out", "B=b.npy", "--out", "C=c.npy"];
+        let cost = ["--no-race-check", "--cost", "H100", "--per-multiprocessor"];
+        let all = arguments
+            .into_iter()
+            .chain(outs)
+            .chain(cost)
+            .chain(more.iter().copied());
+        let outcome = Folder::new().run(&all.collect::<Vec<_>>());
+        assert_eq!(outcome.code, Some(0), "{file}: {}", outcome.err);
+        let mut words = outcome.out.split_whitespace().skip(2);
+        let number: f64 = words.next().unwrap().parse().unwrap();
+        match words.next() {
+            Some("ms") => number * 1e3,
+            _ => number,
+        }
+    };
+    let bounds = [
+        step("01-naive", "naive", &[]),
+        step("02-shared", "shared", &[]),
+        step("03-registers", "registers", &[]),
+        step("04-tensor-cores", "tensor_cores", &[]),
+        step("05-ring", "ring", &[]),
+        step("06-wgmma", "wgmma", &[]),
+        step("07-pipeline", "pipeline", &[]),
+        step("08-wide", "wide", &[]),
+        step("09-persistent", "persistent", &["-D", "CTAS=1"]),
+        step("10-stores", "stores", &["-D", "CTAS=1"]),
+    ];
+    for (number, pair) in bounds.windows(2).enumerate() {
+        let saves = ![3, 5, 7, 8].contains(&number);
+        assert!(
+            if saves {
+                pair[1] < pair[0] * 0.95
+            } else {
+                pair[1] <= pair[0]
+            },
+            "step {}: {bounds:?}",
+            number + 2
+        );
+    }
 }

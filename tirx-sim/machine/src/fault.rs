@@ -3,9 +3,11 @@
 use std::fmt;
 
 use crate::accuracy::{LineAccuracy, ShadowValue};
+use crate::coverage::LineCoverage;
 use crate::location::FaultLocation;
 use crate::observe::{LineCounts, Snapshot};
 use crate::timeline::TimelineEvent;
+use crate::work::Work;
 use tirx_source::diagnostic::{CALLED, Level, Message};
 
 /// What went wrong.
@@ -99,6 +101,10 @@ pub struct Stats {
     pub counts: Vec<LineCounts>,
     /// Values at the line that [`Observe::stop`](crate::Observe::stop) names.
     pub snapshots: Vec<Snapshot>,
+    /// What was exercised, by line, where [`Observe::coverage`](crate::Observe::coverage) asks for it.
+    pub coverage: Vec<LineCoverage>,
+    /// What a cost model weighs, where [`Observe::work`](crate::Observe::work) asks for it.
+    pub work: Option<Work>,
     /// Errors of float values by line, where [`LaunchOptions::accuracy`](crate::LaunchOptions::accuracy) asks for them.
     pub accuracy: Vec<LineAccuracy>,
     /// The same for elements of global memory: their shadows at the end.

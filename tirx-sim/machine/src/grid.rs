@@ -13,7 +13,7 @@ use crate::fault::{Fault, FaultKind, Stats};
 use crate::findings::{ContinueAfter, Findings};
 use crate::memory::{Memory, Prior, Storage};
 use crate::numeric::Kind;
-use crate::observe::{Observe, Observer};
+use crate::observe::{Observe, Observed, Observer};
 use crate::stand_in::StandIns;
 use crate::timeline::TimelineEvent;
 use crate::turns::{Left, Taken, Turns};
@@ -156,16 +156,25 @@ pub fn explore(
     let all = options.dependent || code.launches_dependents;
     let total = track(&mut ctx, all, false);
     let result = steps::run(&ctx, total, exploration);
-    let observer = ctx.observer.take().map(|observer| observer.finish(ctx.code));
+    let extent = extent(&ctx);
+    let observer = ctx.observer.take();
+    let observer = observer.map(|observer| observer.finish(ctx.code, extent));
     let used = ctx.ledger.map(Ledger::into_prior).unwrap_or_default();
     memory.set_prior(Some(Prior {
         before: images,
         ..used
     }));
-    let (counts, snapshots) = observer.unwrap_or_default();
+    let Observed {
+        counts,
+        snapshots,
+        coverage,
+        work,
+    } = observer.unwrap_or_default();
     let observed = Stats {
         counts,
         snapshots,
+        coverage,
+        work,
         ..Stats::default()
     };
     match result {
@@ -181,6 +190,12 @@ pub fn explore(
             Err(fault.after(Stats { output, ..observed }))
         }
     }
+}
+
+/// The blocks of a launch, and the warps of a block.
+fn extent(ctx: &Context<'_>) -> (u64, u64) {
+    let threads: u64 = ctx.block.iter().map(|extent| u64::from(*extent)).product();
+    (ctx.blocks(), threads.div_ceil(32))
 }
 
 /// What the blocks of a launch share, and the memory contents that the next launch may find.
@@ -320,8 +335,15 @@ fn attempt<'a>(mut ctx: Context<'a>, threads: u64, all: bool) -> (Context<'a>, R
         results.fault = deadlock.map(|fault| (0, fault));
     }
     results.output.sort_by_key(|(block, _)| *block);
-    let observer = ctx.observer.take().map(|observer| observer.finish(ctx.code));
-    let (counts, snapshots) = observer.unwrap_or_default();
+    let extent = extent(&ctx);
+    let observer = ctx.observer.take();
+    let observer = observer.map(|observer| observer.finish(ctx.code, extent));
+    let Observed {
+        counts,
+        snapshots,
+        coverage,
+        work,
+    } = observer.unwrap_or_default();
     let fault = results.fault.map(|(_, fault)| ctx.findings.told(fault));
     let keeps = ctx.accuracy.is_some();
     let shadows = ctx.accuracy.take().map(|accuracy| accuracy.finish(ctx.code));
@@ -333,6 +355,8 @@ fn attempt<'a>(mut ctx: Context<'a>, threads: u64, all: bool) -> (Context<'a>, R
         shadows,
         counts,
         snapshots,
+        coverage,
+        work,
         lane_ops: results.lane_ops,
         timeline: results.timeline,
         output: results.output.into_iter().map(|(_, text)| text).collect(),

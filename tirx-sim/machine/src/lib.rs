@@ -30,6 +30,7 @@ mod accuracy;
 pub mod alu;
 #[doc(hidden)]
 pub mod bytecode;
+mod coverage;
 #[doc(hidden)]
 pub mod cvt;
 mod exec;
@@ -53,10 +54,12 @@ pub mod tensor_map;
 mod timeline;
 mod turns;
 mod window;
+mod work;
 
 pub use accuracy::{LineAccuracy, ShadowValue, StatementAccuracy};
 #[doc(hidden)]
 pub use bytecode::{DebugHome, DebugName};
+pub use coverage::{Branch, LineCoverage, Phases};
 #[doc(hidden)]
 pub use exec::address;
 pub use explore::{Exploration, Explored};
@@ -70,3 +73,4 @@ pub use stand_in::{StandInCall, StandIns};
 pub use tensor_map::{MAX_DIMENSIONS, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
 pub use timeline::{TimelineEvent, Track, trace};
 pub use window::Window;
+pub use work::{PRODUCTS, Work};

@@ -3,13 +3,19 @@
 use std::sync::Mutex;
 
 use crate::bytecode::Code;
+use crate::coverage::{Coverage, LineCoverage};
 use crate::location::FaultLocation;
+use crate::work::{Work, Working};
 
 /// What is to be observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observe {
     /// Counts instructions and memory transactions by line.
     pub counters: bool,
+    /// Records which lines, branches, barriers and phases of mbarriers the launch exercises.
+    pub coverage: bool,
+    /// Adds up the work that a cost model weighs.
+    pub work: bool,
     /// Records values wherever a line is reached.
     pub stop: Option<StopAt>,
 }
@@ -142,6 +148,17 @@ pub(crate) struct Observer {
     /// By instruction.
     pub(crate) counts: Mutex<Vec<Counts>>,
     pub(crate) snapshots: Mutex<Vec<Snapshot>>,
+    pub(crate) coverage: Coverage,
+    pub(crate) working: Working,
+}
+
+/// What was observed of a launch.
+#[derive(Debug, Default)]
+pub(crate) struct Observed {
+    pub(crate) counts: Vec<LineCounts>,
+    pub(crate) snapshots: Vec<Snapshot>,
+    pub(crate) coverage: Vec<LineCoverage>,
+    pub(crate) work: Option<Work>,
 }
 
 impl Observer {
@@ -150,11 +167,13 @@ impl Observer {
             what,
             counts: Mutex::new(vec![Counts::default(); code.insts.len()]),
             snapshots: Mutex::default(),
+            coverage: Coverage::default(),
+            working: Working::default(),
         }
     }
 
-    /// The counts by line, in the order of the lines, and the snapshots.
-    pub(crate) fn finish(self, code: &Code) -> (Vec<LineCounts>, Vec<Snapshot>) {
+    /// What was observed; counts are in the order of the lines.
+    pub(crate) fn finish(self, code: &Code, (blocks, warps): (u64, u64)) -> Observed {
         let counts = self
             .counts
             .into_inner()
@@ -182,9 +201,14 @@ impl Observer {
         }
         lines.sort_by(|a, b| key(a).cmp(&key(b)));
         let snapshots = self.snapshots.into_inner();
-        (
-            lines,
-            snapshots.unwrap_or_else(std::sync::PoisonError::into_inner),
-        )
+        Observed {
+            counts: lines,
+            snapshots: snapshots.unwrap_or_else(std::sync::PoisonError::into_inner),
+            coverage: match self.what.coverage {
+                true => self.coverage.finish(code),
+                false => Vec::new(),
+            },
+            work: self.what.work.then(|| self.working.finish(blocks, warps)),
+        }
     }
 }

@@ -410,6 +410,7 @@ impl Compiler<'_> {
         match condition.at {
             Operand::S(s) => {
                 let skip = self.jump(Inst::JumpIfNot { s, pc: 0 });
+                self.code.branches.push(skip as Pc);
                 self.block_of(then)?;
                 if let Some(otherwise) = otherwise {
                     let end = self.jump(Inst::Jump { pc: 0 });
@@ -422,6 +423,7 @@ impl Compiler<'_> {
             }
             Operand::V(c) => {
                 let part = self.divide(c);
+                self.code.branches.push(part as Pc);
                 self.block_of(then)?;
                 if let Some(otherwise) = otherwise {
                     self.other_side(part);
@@ -496,6 +498,7 @@ impl Compiler<'_> {
         if let (Operand::S(s), false) = (condition.at, framed) {
             self.code.insts[begin] = Inst::Step { weight: 0 };
             let leave = self.jump(Inst::JumpIfNot { s, pc: 0 });
+            self.code.branches.push(leave as Pc);
             self.loop_body(body, true)?;
             self.spin(poll, head);
             self.emit(Inst::Jump { pc: head });
@@ -506,6 +509,9 @@ impl Compiler<'_> {
             Operand::S(_) if forever => {}
             Operand::S(s) => self.emit(Inst::LoopTestS { s }),
             Operand::V(c) => self.emit(Inst::LoopTest { c }),
+        }
+        if !forever {
+            self.code.branches.push(self.here() - 1);
         }
         self.loop_body(body, true)?;
         let latch = self.here();

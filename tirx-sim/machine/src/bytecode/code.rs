@@ -81,6 +81,8 @@ pub struct Code {
     pub names: Vec<DebugName>,
     /// Block barriers within branches that some threads may not take.
     pub parted_barriers: Vec<PartedBarrier>,
+    /// The branches of the kernel's `if` and `while`.
+    pub branches: Vec<Pc>,
     /// The loops that wait in barriers of all ranks: first instruction, and one past the last.
     pub barriers_of_ranks: Vec<(usize, usize)>,
     pub name: String,

@@ -16,6 +16,14 @@ impl Block {
         if let Some(early) = self.shared.early.first() {
             return Err(early.clone());
         }
+        if let Some(observer) = &ctx.observer {
+            let barriers = self.shared.engine.barriers.values();
+            barriers.for_each(|barrier| {
+                observer
+                    .coverage
+                    .end(barrier.init.pc(), barrier.phase, barrier.seen)
+            });
+        }
         self.check_barriers(ctx)?;
         self.check_warpgroups(ctx)?;
         self.check_registers(ctx)?;

@@ -87,6 +87,7 @@ pub(crate) mod steps;
 mod tcgen05;
 mod tensor;
 mod wgmma;
+mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

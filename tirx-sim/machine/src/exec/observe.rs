@@ -10,6 +10,7 @@ use std::sync::PoisonError;
 use super::Strand;
 use super::address::{self, Target};
 use super::engine::tile::Tile;
+use super::lanes::bits;
 use super::place::Spot;
 use super::run::Machine;
 use crate::alu::LANES;
@@ -154,12 +155,30 @@ impl Machine<'_, '_> {
         mask: u32,
         strand: &Strand,
     ) {
-        if observer.what.counters {
+        if observer.what.coverage {
+            self.cover(observer, pc, mask, strand);
+        }
+        if observer.what.work {
+            self.count_work(observer, pc, mask);
+        }
+        if observer.what.counters || observer.what.work {
             self.count(observer, pc, mask, strand);
         }
         if let Some(stop) = observer.what.stop {
             self.stop_at(observer, stop, pc, last, mask, strand);
         }
+    }
+
+    /// Records that threads come to an instruction, and which of them take it if it is a branch.
+    fn cover(&self, observer: &Observer, pc: usize, mask: u32, strand: &Strand) {
+        let all = |holds: bool| if holds { mask } else { 0 };
+        let taken = match self.ctx.code.insts[pc] {
+            Inst::If { c, .. } | Inst::LoopTest { c } => Some(mask & bits(&self.warp.v32[c as usize])),
+            Inst::JumpIfNot { s, .. } | Inst::LoopTestS { s } => Some(all(strand.scalars[s as usize] != 0)),
+            _ => None,
+        };
+        let counts = taken.map(|taken| (taken.count_ones(), (mask & !taken).count_ones()));
+        observer.coverage.come(pc, counts);
     }
 
     fn count(&mut self, observer: &Observer, pc: usize, mask: u32, strand: &Strand) {
@@ -295,6 +314,7 @@ impl Machine<'_, '_> {
                 counts.passes += taken;
                 counts.least_passes += least;
                 count_sectors(&global, counts);
+                self.count_lanes(&global, counts.sectors);
             }
             AsyncInst::Bulk(inst) => {
                 for lane in lanes().map(|lane| lane as usize) {
@@ -306,6 +326,7 @@ impl Machine<'_, '_> {
                     counts.bulk_bytes += bytes * u64::from(ranks);
                     for end in ends.into_iter().filter(|end| is_global(*end)) {
                         count_sectors(&[(end, bytes)], counts);
+                        self.count_rows(&[(end, bytes)]);
                     }
                 }
             }
@@ -326,9 +347,25 @@ impl Machine<'_, '_> {
                     });
                     counts.bulk_bytes += bytes * u64::from(ranks);
                     count_sectors(&rows, counts);
+                    self.count_rows(&rows);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Lanes access global memory together, in so many sectors.
+    fn count_lanes(&self, touches: &[Touch], sectors: u64) {
+        if let Some(observer) = self.ctx.observer.as_ref().filter(|observer| observer.what.work) {
+            observer.working.add(|work| work.lane_sectors += sectors);
+            observer.working.access(self.shared.order.block, touches);
+        }
+    }
+
+    /// A bulk or tensor copy accesses global memory.
+    fn count_rows(&self, touches: &[Touch]) {
+        if let Some(observer) = self.ctx.observer.as_ref().filter(|observer| observer.what.work) {
+            observer.working.copy(touches);
         }
     }
 
@@ -373,6 +410,7 @@ impl Machine<'_, '_> {
             counts.passes += taken;
             counts.least_passes += least;
         }
+        self.count_lanes(&global, counts.sectors);
         counts.global_bytes += global.iter().map(|(_, bytes)| bytes).sum::<u64>();
         counts.shared_bytes += shared.iter().map(|(_, (_, bytes))| bytes).sum::<u64>();
         counts.local_bytes += local;

@@ -150,7 +150,10 @@ impl Machine<'_, '_> {
                     self.with_barrier(lane, rank, byte, |_| Ok(()))?;
                     self.commutes_with_nothing(byte);
                     self.not_under_a_waiter(lane, byte, "invalidates")?;
-                    self.shared.engine.barriers.remove(&byte);
+                    let ended = self.shared.engine.barriers.remove(&byte);
+                    if let (Some(observer), Some(ended)) = (&self.ctx.observer, ended) {
+                        observer.coverage.end(ended.init.pc(), ended.phase, ended.seen);
+                    }
                     self.shared.engine.invalidated.insert(byte, pc);
                 }
             }

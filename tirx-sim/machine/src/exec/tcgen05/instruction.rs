@@ -489,6 +489,13 @@ impl Machine<'_, '_> {
         })
     }
 
+    /// The shape and formats of a matrix operation; `None` if its descriptor is of none.
+    pub(in crate::exec) fn matrix_operation(&self, inst: &MmaInst, lane: u32) -> Option<Mma> {
+        let descriptor = self.warp.v32[inst.descriptor as usize][lane as usize];
+        let (stationary, sparse) = (inst.weight_stationary, inst.metadata.is_some());
+        Mma::decode(inst.kind, descriptor, inst.group, stationary, sparse, inst.blocks).ok()
+    }
+
     /// What a matrix operation does, from the registers of the lane that issues it.
     fn product(&self, inst: &MmaInst, lane: u32) -> Check<Product> {
         let word = |r: R| self.warp.v32[r as usize][lane as usize];
