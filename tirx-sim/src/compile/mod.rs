@@ -43,6 +43,7 @@ mod polls;
 mod ptx_convert;
 mod ptx_memory;
 mod ptx_sync;
+mod redundant;
 mod registers;
 mod remote;
 mod scan;
@@ -231,6 +232,7 @@ impl Compiler<'_> {
         if self.code.insts.len() >= 1 << 24 {
             return error(Span::NONE, "the kernel is too large for the simulator");
         }
+        redundant::remove(&mut self.code);
         self.code.granule = self.code.finest(WORD, |r| !matches!(r, Region::Local(_)));
         self.code.local_granule = self
             .code

@@ -8,6 +8,7 @@ use tirx_source::diagnostic::{Diagnostic, Result};
 use tirx_source::source::Span;
 
 use super::Compiler;
+use super::redundant::is_narrow;
 use tirx_sim_machine::FaultLocation;
 use tirx_sim_machine::alu::{Bin, Un};
 use tirx_sim_machine::bytecode::{Inst, Operand, Pc, R};
@@ -284,6 +285,8 @@ impl Compiler<'_> {
                 let is_temporary = self.registers.taken_since(temporaries, val);
                 if is_temporary
                     && self.here() as usize > self.label
+                    && let Some(last) = self.code.insts.last()
+                    && !matches!(last, Inst::Load { access, .. } if !is_narrow(&self.code, *access))
                     && let Some(last) = self.code.insts.last_mut()
                     && let Some(target) = vector_target(last, val.kind.wide())
                     && *target == a
@@ -522,6 +525,8 @@ fn vector_target(inst: &mut Inst, wide: bool) -> Option<&mut R> {
         | Inst::Un32 { d, .. }
         | Inst::Canonical { d, .. }
         | Inst::MulAdd { d, .. }
+        // Of one element, as the caller ensures.
+        | Inst::Load { d, .. }
         | Inst::Select32 { d, .. }
         | Inst::Cmp64 { d, .. }
         | Inst::Cmp64S { d, .. }

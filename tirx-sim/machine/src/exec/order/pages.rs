@@ -14,8 +14,8 @@ use crate::alu::{FULL, LANES, Lanes32};
 const PAGE: usize = 6;
 /// Reads in the log after which it is entered into the cells anyway.
 const MOST: usize = 2048;
-/// Places that the log can name.
-const NAMED: usize = 1 << 16;
+/// log2 of the places that the log can name.
+const NAMED: u32 = u16::BITS;
 
 /// A read by lanes of a warp.
 #[derive(Debug)]
@@ -159,14 +159,28 @@ impl Pages {
                 *at = if mask >> lane & 1 != 0 { *at } else { other };
             }
         }
-        let (mut low, mut high) = (at[0], at[0]);
-        for at in &at {
-            low = low.min(*at);
-            high = high.max(*at);
+        // SSE2 has the least and the largest of 16-bit numbers, not of 32-bit ones.
+        let mut named = [0; LANES];
+        let mut beyond = 0;
+        for (named, at) in named.iter_mut().zip(&at) {
+            let place = (first as u32).wrapping_add(*at);
+            *named = place as u16;
+            beyond |= place;
         }
-        let pages = ((first + low as usize) >> PAGE, (first + high as usize) >> PAGE);
-        let named = first + (high as usize) < NAMED;
-        if !named || Pages::any(&self.loud, pages.0, pages.1) {
+        let (mut low, mut high) = (named[0], named[0]);
+        for place in &named {
+            low = low.min(*place);
+            high = high.max(*place);
+        }
+        let mut pages = (usize::from(low) >> PAGE, usize::from(high) >> PAGE);
+        if beyond >> NAMED != 0 {
+            let places = || at.iter().map(|at| first + *at as usize);
+            pages = (
+                places().min().unwrap_or(0) >> PAGE,
+                places().max().unwrap_or(0) >> PAGE,
+            );
+        }
+        if beyond >> NAMED != 0 || Pages::any(&self.loud, pages.0, pages.1) {
             if Pages::any(&self.logged, pages.0, pages.1) {
                 self.enter();
             }
@@ -177,27 +191,27 @@ impl Pages {
                 |lane: &u32| mask >> lane & 1 != 0 && !self.is_written(first + at[*lane as usize] as usize);
             if let Some(lane) = (0..LANES as u32).find(missing) {
                 if order.check {
-                    self.note(first, &at, stamp, mask, pages);
+                    self.note(&named, stamp, mask, pages);
                 }
                 return Err((lane, Finding::Uninitialized));
             }
         }
         if order.check {
-            self.note(first, &at, stamp, mask, pages);
+            self.note(&named, stamp, mask, pages);
         }
         Ok(())
     }
 
     #[inline(always)]
-    fn note(&mut self, first: usize, at: &Lanes32, stamp: Stamp, mask: u32, (low, high): (usize, usize)) {
+    fn note(&mut self, places: &[u16; LANES], stamp: Stamp, mask: u32, (low, high): (usize, usize)) {
         if self.log.len() >= MOST {
             self.enter();
         }
-        let mut places = [0; LANES];
-        for (place, at) in places.iter_mut().zip(at) {
-            *place = (first as u32).wrapping_add(*at) as u16;
-        }
-        self.log.push(Logged { stamp, mask, places });
+        self.log.push(Logged {
+            stamp,
+            mask,
+            places: *places,
+        });
         for page in low..=high {
             self.logged[page >> 6] |= 1 << (page & 63);
         }
