@@ -89,7 +89,9 @@ impl Cache {
         let pages = tokens.div_ceil(PAGE);
         let layers = || {
             let of_layer = || Tensor::zeros(stream, [sequences * pages, PAGE, shape.heads_of_k, shape.head]);
-            (0..shape.layers).map(|_| of_layer()).collect::<tirx_rt::Result<Vec<_>>>()
+            (0..shape.layers)
+                .map(|_| of_layer())
+                .collect::<tirx_rt::Result<Vec<_>>>()
         };
         let order: Vec<i32> = (0..(sequences * pages) as i32).collect();
         Ok(Cache {
@@ -145,15 +147,31 @@ impl Model {
         b: &mut Buffers,
         mut decode: Option<(&Tensor<i32>, &mut Workspace)>,
     ) -> tirx_kernels::Result<()> {
-        let Shape { heads, heads_of_k, head, inner, .. } = self.shape;
+        let Shape {
+            heads,
+            heads_of_k,
+            head,
+            inner,
+            ..
+        } = self.shape;
         let count = tokens.ids.len();
         let eps = norm::Options::eps(1e-5);
-        let rope = Rope { frequencies: &self.frequencies, pairs: rope::Pairs::Halves };
+        let rope = Rope {
+            frequencies: &self.frequencies,
+            pairs: rope::Pairs::Halves,
+        };
         embedding::gather(stream, &self.embedding, &tokens.ids, &mut b.residual)?;
         b.output.fill(stream, bf16::from_f32(0.0))?;
         for (i, layer) in self.layers.iter().enumerate() {
             // residual += output of the layer before; normed = its norm
-            norm::add_rms_norm(stream, &b.output, &mut b.residual, &layer.attention_norm, &mut b.normed, eps)?;
+            norm::add_rms_norm(
+                stream,
+                &b.output,
+                &mut b.residual,
+                &layer.attention_norm,
+                &mut b.normed,
+                eps,
+            )?;
             let mut flat = b.qkv.reshape_mut([count, (heads + 2 * heads_of_k) * head])?;
             gemm::matmul(stream, &b.normed, &layer.qkv.permute(&[1, 0])?, &mut flat)?;
             let (mut q, mut rest) = b.qkv.split_at_mut(1, heads)?;
@@ -169,7 +187,17 @@ impl Model {
                     let mut o = b.attended.unsqueeze_mut(1)?;
                     let options = paged::Options::default();
                     let q = q.unsqueeze(1)?;
-                    paged::decode(stream, &q, keys, values, &cache.table, lengths, &mut o, workspace, options)?;
+                    paged::decode(
+                        stream,
+                        &q,
+                        keys,
+                        values,
+                        &cache.table,
+                        lengths,
+                        &mut o,
+                        workspace,
+                        options,
+                    )?;
                 }
                 None => {
                     // [1, heads, tokens, head]
@@ -183,9 +211,24 @@ impl Model {
             }
             let flat = b.attended.reshape([count, heads * head])?;
             gemm::matmul(stream, &flat, &layer.output.permute(&[1, 0])?, &mut b.output)?;
-            norm::add_rms_norm(stream, &b.output, &mut b.residual, &layer.mlp_norm, &mut b.normed, eps)?;
-            gemm::matmul(stream, &b.normed, &layer.gate_up.permute(&[1, 0])?, &mut b.gate_up)?;
-            let (gate, up) = (b.gate_up.slice(1, 0..inner)?, b.gate_up.slice(1, inner..2 * inner)?);
+            norm::add_rms_norm(
+                stream,
+                &b.output,
+                &mut b.residual,
+                &layer.mlp_norm,
+                &mut b.normed,
+                eps,
+            )?;
+            gemm::matmul(
+                stream,
+                &b.normed,
+                &layer.gate_up.permute(&[1, 0])?,
+                &mut b.gate_up,
+            )?;
+            let (gate, up) = (
+                b.gate_up.slice(1, 0..inner)?,
+                b.gate_up.slice(1, inner..2 * inner)?,
+            );
             activation::swiglu(stream, &gate, &up, &mut b.inner)?;
             gemm::matmul(stream, &b.inner, &layer.down.permute(&[1, 0])?, &mut b.output)?;
         }
@@ -227,10 +270,22 @@ impl Engine {
             lengths: none()?,
             parameters: Parameters::from_rows(stream, &vec![Options::greedy(); rows])?,
             buffers: Buffers::new(stream, shape, rows)?,
-            workspace: Workspace::for_decode(stream, &q, &cache.keys[0], &cache.table, paged::Options::default())?,
+            workspace: Workspace::for_decode(
+                stream,
+                &q,
+                &cache.keys[0],
+                &cache.table,
+                paged::Options::default(),
+            )?,
             logits: Tensor::zeros(stream, [rows, shape.vocabulary])?,
         };
-        Ok(Engine { stream: stream.clone(), model, cache, step, graph: None })
+        Ok(Engine {
+            stream: stream.clone(),
+            model,
+            cache,
+            step,
+            graph: None,
+        })
     }
 
     /// Runs a prompt and gives the token behind it. The sequence then takes part in steps as row `row`.
@@ -242,7 +297,8 @@ impl Engine {
             positions: Tensor::arange(stream, 0, count as i32)?,
         };
         let mut buffers = Buffers::new(stream, self.model.shape, count)?;
-        self.model.forward(stream, &tokens, &mut self.cache, &mut buffers, None)?;
+        self.model
+            .forward(stream, &tokens, &mut self.cache, &mut buffers, None)?;
         let last = buffers.normed.slice(0, count - 1..count)?;
         let mut logits = self.step.logits.slice_mut(0, row..row + 1)?;
         gemm::matmul(stream, &last, &self.model.head.permute(&[1, 0])?, &mut logits)?;
@@ -261,8 +317,13 @@ impl Engine {
     }
 
     fn set(&mut self, row: usize, position: i32, length: i32) -> Result<()> {
-        for (numbers, value) in [(&mut self.step.tokens.positions, position), (&mut self.step.lengths, length)] {
-            numbers.slice_mut(0, row..row + 1)?.copy_from_slice(&self.stream, &[value])?;
+        for (numbers, value) in [
+            (&mut self.step.tokens.positions, position),
+            (&mut self.step.lengths, length),
+        ] {
+            numbers
+                .slice_mut(0, row..row + 1)?
+                .copy_from_slice(&self.stream, &[value])?;
         }
         Ok(())
     }
@@ -273,7 +334,8 @@ impl Engine {
         let graph = match &mut self.graph {
             Some(graph) => graph,
             none => none.insert(self.stream.capture(|s| {
-                step.record(s, model, cache).map_err(|error| tirx_rt::Error::Shape(error.to_string()))
+                step.record(s, model, cache)
+                    .map_err(|error| tirx_rt::Error::Shape(error.to_string()))
             })?),
         };
         graph.launch(&self.stream)?;
@@ -285,7 +347,12 @@ impl Step {
     fn record(&mut self, stream: &Stream, model: &Model, cache: &mut Cache) -> tirx_kernels::Result<()> {
         let decode = Some((&self.lengths, &mut self.workspace));
         model.forward(stream, &self.tokens, cache, &mut self.buffers, decode)?;
-        gemm::matmul(stream, &self.buffers.normed, &model.head.permute(&[1, 0])?, &mut self.logits)?;
+        gemm::matmul(
+            stream,
+            &self.buffers.normed,
+            &model.head.permute(&[1, 0])?,
+            &mut self.logits,
+        )?;
         let Tokens { ids, positions, .. } = &mut self.tokens;
         sampling::sample(stream, &self.logits, &self.parameters, positions, ids)?;
         paged::advance(stream, positions)?;
@@ -295,7 +362,15 @@ impl Step {
 
 fn main() -> Result<()> {
     let stream = Device::best()?.new_stream()?;
-    let shape = Shape { hidden: 128, inner: 192, layers: 2, heads: 4, heads_of_k: 2, head: 64, vocabulary: 203 };
+    let shape = Shape {
+        hidden: 128,
+        inner: 192,
+        layers: 2,
+        heads: 4,
+        heads_of_k: 2,
+        head: 64,
+        vocabulary: 203,
+    };
     let mut engine = Engine::new(&stream, Model::random(&stream, shape)?, 2, 64)?;
     // Three prompts share two rows: the third one begins when a row is free.
     let mut waiting = vec![(vec![7, 8, 9], 3), (vec![1; 20], 6), (vec![3, 1, 4, 1, 5], 4)];

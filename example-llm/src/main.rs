@@ -200,10 +200,7 @@ fn main() -> Result<()> {
     if let Some(file) = &arguments.logits {
         let logits = engine.logits()?;
         let of_first = &logits[..engine.model().config.vocabulary];
-        let bytes: Vec<u8> = of_first
-            .iter()
-            .flat_map(|x| x.to_f32().to_le_bytes())
-            .collect();
+        let bytes: Vec<u8> = of_first.iter().flat_map(|x| x.to_f32().to_le_bytes()).collect();
         std::fs::write(file, bytes).map_err(|e| format!("{file}: {e}"))?;
     }
     Ok(())

@@ -27,12 +27,14 @@ mod sealed {
 
     pub trait Kernels:
         kernels::quant_matmul::Element
+        + kernels::quant_matmul_one::Element
         + kernels::quant_dequantize::Element
         + kernels::quant_matmul_few::Element
         + kernels::quant_matmul_int4::Element
         + kernels::quant_matmul_few_int4::Element
         + kernels::quant_dequantize_int4::Element
         + kernels::quant_matmul_fp8::Element
+        + kernels::quant_matmul_few_fp8::Element
         + kernels::quant_dequantize_fp8::Element
     {
     }
@@ -192,11 +194,11 @@ enum Path {
 }
 
 impl Path {
-    fn of_weights(weights: Weights<'_>, rows: usize, group: i32) -> Path {
-        let vectors = |bytes: &Tensor<u8>| {
-            bytes.address().is_multiple_of(16)
-                && (bytes.shape()[0] == 1 || bytes.strides()[0].is_multiple_of(16))
-        };
+    fn of_weights(weights: Weights<'_>, [rows, columns]: [usize; 2], group: i32) -> Path {
+        fn vectors<T: tirx_rt::Element>(bytes: &Tensor<T>) -> bool {
+            let gap = bytes.strides()[0] * size_of::<T>();
+            bytes.address().is_multiple_of(16) && (bytes.shape()[0] == 1 || gap.is_multiple_of(16))
+        }
         match weights {
             // The lanes of a warp load neighbors of one row.
             Weights::Gguf(Format::Q8_0, _) if rows == 1 => Path::Scalar,
@@ -204,14 +206,39 @@ impl Path {
             Weights::Gguf(format, _) => Path::Mma(format.name()),
             Weights::Int4(w) if group % 128 == 0 && vectors(&w.bytes) => Path::Mma("INT4_128"),
             Weights::Int4(_) if group % 32 == 0 => Path::Mma("INT4"),
+            Weights::Fp8(w, _) if group % 64 == 0 && columns % 64 == 0 && vectors(w) => Path::Mma("FP8"),
             Weights::Int4(_) | Weights::Fp8(..) => Path::Scalar,
+        }
+    }
+}
+
+/// How a product by `mma.sync` is divided.
+struct Division {
+    /// Warps that divide the columns of 16 rows of weights.
+    warps: i32,
+    blocks: i32,
+    /// Eights of rows of X that share the weights that a warp loads.
+    tiles: i64,
+}
+
+impl Division {
+    fn new(multiprocessors: f64, [rows, outputs, columns]: [usize; 3]) -> Division {
+        // As many warps as there are blocks of 256 columns: a block of threads is done with a unit early, and the last units end together.
+        let of_columns = columns.div_ceil(256);
+        let warps = [8, 4, 2].into_iter().find(|w| *w <= of_columns).unwrap_or(1);
+        let units = outputs.div_ceil(16).div_ceil(8 / warps);
+        let tiles = if rows > 8 { 2 } else { 1 };
+        Division {
+            warps: warps as i32,
+            blocks: units.min(2 * multiprocessors as usize) as i32,
+            tiles,
         }
     }
 }
 
 /// Y = X Wᵀ for X `[rows, columns]`, W `[outputs, columns]` and Y `[rows, outputs]`.
 ///
-/// Every eight rows of X read the weights once, so it is meant for up to 16 rows.
+/// Every sixteen rows of X read the weights once, so it is meant for up to 16 rows. A float8 weight that is not a number counts as 480 or NaN.
 ///
 /// ```
 /// use tirx_kernels::quant::{self, Format, Weights};
@@ -275,53 +302,78 @@ pub fn matmul<T: Element>(
             8 * 65535
         )));
     }
-    let path = Path::of_weights(weights, rows, group);
-    // Enough warps to have the bytes of the memory's latency in flight, 48 for each multiprocessor. By MMA, a block has more rows: twice the warps
-    // spread the blocks evenly over the multiprocessors.
     let machine = Machine::of_device(&stream.device())?;
-    let (m, rows_at_a_time, of_multiprocessor) = match (path, rows) {
-        (Path::Mma(_), _) => (8, 16, 96.0),
-        (Path::Scalar, 1) => (1, 4, 48.0),
-        (Path::Scalar, _) => (8, 2, 48.0),
-    };
-    let wanted = of_multiprocessor * machine.multiprocessors / outputs.div_ceil(rows_at_a_time) as f64;
+    let division = Division::new(machine.multiprocessors, [rows, outputs, columns]);
+    let Division { warps, blocks, tiles } = division;
+    // Lanes with FMA: enough warps to have the bytes of the memory's latency in flight, 48 for each multiprocessor.
+    let rows_at_a_time = if rows == 1 { 4 } else { 2 };
+    let wanted = 48.0 * machine.multiprocessors / outputs.div_ceil(rows_at_a_time) as f64;
     let most = columns.div_ceil(256);
-    let warps = [8, 4, 2]
+    let warps_of_lanes = [8, 4, 2]
         .into_iter()
         .find(|w| *w as f64 <= wanted && *w <= most)
         .unwrap_or(1) as i32;
-    match (weights, path) {
-        (Weights::Gguf(_, weights), Path::Mma(name)) => {
-            let constexpr = kernels::quant_matmul_few::Constexpr { FORMAT: name };
-            let none = weights.slice(0, 0..0)?;
-            kernels::quant_matmul_few::<T>(stream, constexpr, x, weights, &none, &none, y, warps, group)?;
-        }
-        (Weights::Gguf(format, weights), Path::Scalar) => {
-            let constexpr = kernels::quant_matmul::Constexpr {
-                FORMAT: format.name(),
-                M: m,
+    match (weights, Path::of_weights(weights, [rows, columns], group)) {
+        (Weights::Gguf(_, w), Path::Mma(name)) => {
+            let constexpr = kernels::quant_matmul_few::Constexpr {
+                FORMAT: name,
+                TILES: tiles,
             };
-            let none = weights.slice(0, 0..0)?;
-            kernels::quant_matmul::<T>(stream, constexpr, x, weights, &none, &none, y, warps, group)?;
+            let none = w.slice(0, 0..0)?;
+            kernels::quant_matmul_few::<T>(stream, constexpr, x, w, &none, &none, y, warps, group, blocks)?;
+        }
+        (Weights::Gguf(format, w), Path::Scalar) => {
+            let none = w.slice(0, 0..0)?;
+            match format {
+                Format::Q8_0 => {
+                    kernels::quant_matmul_one::<T>(stream, x, w, &none, &none, y, warps_of_lanes, group)?
+                }
+                _ => kernels::quant_matmul::<T>(stream, x, w, &none, &none, y, warps_of_lanes, group)?,
+            }
         }
         (Weights::Int4(w), Path::Mma(name)) => {
-            let constexpr = kernels::quant_matmul_few_int4::Constexpr { FORMAT: name };
+            let constexpr = kernels::quant_matmul_few_int4::Constexpr {
+                FORMAT: name,
+                TILES: tiles,
+            };
             kernels::quant_matmul_few_int4::<T>(
-                stream, constexpr, x, &w.bytes, &w.scales, &w.zeros, y, warps, group,
+                stream, constexpr, x, &w.bytes, &w.scales, &w.zeros, y, warps, group, blocks,
             )?;
         }
         (Weights::Int4(w), Path::Scalar) => {
-            let constexpr = kernels::quant_matmul_int4::Constexpr { M: m };
             kernels::quant_matmul_int4::<T>(
-                stream, constexpr, x, &w.bytes, &w.scales, &w.zeros, y, warps, group,
+                stream,
+                x,
+                &w.bytes,
+                &w.scales,
+                &w.zeros,
+                y,
+                warps_of_lanes,
+                group,
             )?;
         }
-        (Weights::Fp8(w, scales), _) => {
-            let constexpr = kernels::quant_matmul_fp8::Constexpr { M: m };
+        (Weights::Fp8(w, scales), path) => {
             let bytes = w.as_bits::<u8>()?;
             let none = bytes.slice(0, 0..0)?;
             let none = none.reshape([0, scales.shape()[1]])?;
-            kernels::quant_matmul_fp8::<T>(stream, constexpr, x, &bytes, scales, &none, y, warps, group)?;
+            match path {
+                Path::Mma(_) => {
+                    let constexpr = kernels::quant_matmul_few_fp8::Constexpr { TILES: tiles };
+                    kernels::quant_matmul_few_fp8::<T>(
+                        stream, constexpr, x, &bytes, scales, &none, y, warps, group, blocks,
+                    )?;
+                }
+                Path::Scalar => kernels::quant_matmul_fp8::<T>(
+                    stream,
+                    x,
+                    &bytes,
+                    scales,
+                    &none,
+                    y,
+                    warps_of_lanes,
+                    group,
+                )?,
+            }
         }
     }
     Ok(())

@@ -249,10 +249,13 @@ fn four_bits_in_the_layouts_of_gptq_and_awq() {
 #[test]
 fn float8_with_factors_of_rows_and_groups() {
     let stream = stream();
-    for [outputs, columns, groups] in [[5, 64, 1], [9, 1024, 8], [2, 264, 1]] {
+    for [outputs, columns, groups] in [[5, 64, 1], [9, 1024, 8], [2, 264, 1], [21, 320, 5], [6, 96, 3]] {
         let mut next = random(columns as u64);
         let values: Vec<f8e4m3> = (0..outputs * columns)
-            .map(|_| f8e4m3::from_f32((next() % 800) as f32 / 4.0 - 100.0))
+            .map(|_| match next() as u8 {
+                0x7F | 0xFF => f8e4m3::from_f32(-448.0),
+                bits => f8e4m3::from_bits(bits),
+            })
             .collect();
         let scales: Vec<f32> = (0..outputs * groups)
             .map(|_| (next() % 100) as f32 / 5000.0)
@@ -272,13 +275,15 @@ fn float8_with_factors_of_rows_and_groups() {
             [1, outputs, columns],
             0,
         );
-        check_weights::<f16>(
-            &stream,
-            Weights::Fp8(&values, &scales),
-            &exact,
-            [3, outputs, columns],
-            0,
-        );
+        for rows in [3, 11] {
+            check_weights::<f16>(
+                &stream,
+                Weights::Fp8(&values, &scales),
+                &exact,
+                [rows, outputs, columns],
+                0,
+            );
+        }
     }
 }
 
@@ -292,6 +297,8 @@ fn blocks_agree_with_their_definition() {
         check::<bf16>(format, 9, 300, 256, 0);
     }
     check::<f16>(Format::Q8_0, 2, 3, 32, 0);
+    // More rows than the blocks take at a time.
+    check::<f16>(Format::Q8_0, 2, 34_000, 32, 0);
     check::<bf16>(Format::Q8_0, 1, 9, 288, 0);
 }
 

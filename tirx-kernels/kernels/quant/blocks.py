@@ -16,10 +16,11 @@ from tvm.script import tirx as T
 WARPS = 8
 # Bytes of 256 weights, and the alignment of a row.
 SIZE = {"Q8_0": 272, "Q4_K": 144, "Q6_K": 210, "INT4": 128, "FP8": 256}
+PTX = {"bfloat16": "bf16", "float16": "f16"}
 FACTORS = {"INT4": "float16", "FP8": "float32"}
 ALIGN = {"Q8_0": 2, "Q4_K": 4, "Q6_K": 2, "INT4": 4, "FP8": 4}
 # The alignment of a row for `few`. INT4_128 is INT4 in groups of a multiple of 128 columns.
-ALIGN_FEW = {"Q8_0": 2, "Q4_K": 16, "Q6_K": 2, "INT4": 4, "INT4_128": 16}
+ALIGN_FEW = {"Q8_0": 2, "Q4_K": 16, "Q6_K": 2, "INT4": 4, "INT4_128": 16, "FP8": 16}
 
 
 def half(bits):
@@ -158,9 +159,10 @@ def matmul(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warp
             Y[first_row * M + m, unit * ROWS + r] = T.cast(total, dtype)
 
 
-def each(word, shift, mask, bits):
-    """Two numbers of a word as 16-bit floats: the masked bits in the mantissa of `bits`."""
-    return T.ptx.lop3.b32(word >> T.uint32(shift), T.uint32(mask), T.uint32(bits), 0xEA)
+@T.inline
+def each(to, word, mask, bits):
+    """The masked bits of a word over `bits`: two numbers in the mantissas of 16-bit floats."""
+    T.ptx.lop3.b32(to, word, T.uint32(mask), T.uint32(bits), 0xEA)
 
 
 def shifted(word, right):
@@ -168,22 +170,27 @@ def shifted(word, right):
     return T.if_then_else(right >= 0, word >> T.cast(T.max(right, 0), "uint32"), word << T.cast(T.max(-right, 0), "uint32"))
 
 
-def large(word, shift):
-    """2^23 + a byte of a word: a float32 with these bits. `factor * large(word, shift) - factor * 2^23` is one instruction without an error."""
-    return T.reinterpret("float32", T.ptx.lop3.b32(word >> T.uint32(shift), T.uint32(255), T.uint32(0x4B000000), 0xEA))
+@T.inline
+def times_byte(to, at, factor, zero, word, shift):
+    """The factor times a byte of a word. 2^23 + the byte is a float32 whose last bits are those of the byte, and `zero` is the factor times
+    -2^23: the product is exact, and needs no conversion."""
+    byte = T.alloc_local((1,), "uint32")
+    each(byte[0], word >> T.uint32(shift), 255, 0x4B000000)
+    to[at] = T.fma(factor, T.reinterpret("float32", byte[0]), zero)
 
 
 @T.jit
-def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: T.int32, of_group: T.int32, *, dtype: T.constexpr,
-        FORMAT: T.constexpr):
-    """Y = X W^T by `mma.sync` for up to 8 rows of X at a time: the rows of an MMA are 16 rows of W, its columns are the rows of X. `warps` warps
-    divide the columns of 16 rows of W. Groups have a multiple of 32 columns."""
+def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: T.int32, of_group: T.int32, blocks: T.int32, *,
+        dtype: T.constexpr, FORMAT: T.constexpr, TILES: T.constexpr = 1):
+    """Y = X W^T by `mma.sync` for up to 8 TILES rows of X at a time: the rows of an MMA are 16 rows of W, its columns are 8 rows of X. `warps`
+    warps divide the columns of 16 rows of W, a unit; a block goes from unit to unit, and loads the next weights while it multiplies by those
+    that it has. Groups have a multiple of 32 columns, of 64 for FP8."""
     INT4 = T.meta_var(FORMAT == "INT4" or FORMAT == "INT4_128")
     rows, columns, outputs, size, of_s, of_z, groups = T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32()
     x_row, w_row, s_row, z_row, y_row = T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
     X = T.match_buffer(x, (rows, columns), dtype, strides=(x_row, 1), align=16)
     W = T.match_buffer(w, (outputs, size), "uint8", strides=(w_row, 1), align=ALIGN_FEW[FORMAT])
-    S = T.match_buffer(s, (of_s, groups), "float16" if INT4 else "uint8", strides=(s_row, 1))
+    S = T.match_buffer(s, (of_s, groups), "float16" if INT4 else "float32" if FORMAT == "FP8" else "uint8", strides=(s_row, 1))
     Z = T.match_buffer(z, (of_z, groups), "uint8", strides=(z_row, 1))
     Y = T.match_buffer(y, (rows, outputs), dtype, strides=(y_row, 1))
     # A number n of up to 7 bits is the bfloat16 128 + n, or the subnormal float16 n 2^-24: its bits are those of n, below these.
@@ -193,223 +200,304 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
     ONES = T.meta_var(0x3F803F80 if BF16 else 0x3C003C00)
     BIAS = T.meta_var(128.0 if BF16 else 0.0)
     UNIT = T.meta_var(1.0 if BF16 else 16777216.0)
-    # INT4 in groups of a multiple of 128: a lane takes 16 bytes of 128 columns, and not 4 bytes of 32.
-    SPAN = T.meta_var(4 if FORMAT == "INT4_128" else 1)
+    # The 32 columns from which a lane takes neighbors: 16 bytes of 128 columns for INT4 in groups of a multiple of 128, and of 64 for FP8.
+    SPAN = T.meta_var(4 if FORMAT == "INT4_128" else 2 if FORMAT == "FP8" else 1)
+    # The shift of a float8 without its sign to its place in a 16-bit float.
+    MAGNITUDE = T.meta_var(4 if BF16 else 7)
+    # The words that a lane loads of a row in 256 columns: the numbers, then their factors.
+    NUMBERS = T.meta_var({"Q4_K": 12, "Q6_K": 12, "Q8_0": 16, "INT4": 8, "INT4_128": 8, "FP8": 16}[FORMAT])
+    FACTORS_OF = T.meta_var({"Q4_K": 0, "Q6_K": 9, "Q8_0": 8, "INT4": 16, "INT4_128": 4, "FP8": 4}[FORMAT])
     T.device_entry()
-    block, first_row = T.cta_id([T.ceildiv(outputs * warps, WARPS * 16), T.ceildiv(rows, 8)])
+    block, first_row = T.cta_id([blocks, T.ceildiv(rows, 8 * TILES)])
     warp = T.warp_id([WARPS])
     lane = T.lane_id([32])
-    parts = T.alloc_shared((WARPS, 16, 8), "float32")
-    xs = T.alloc_local((8, 4), "uint32")
-    vectors = T.decl_buffer((8,), "uint32x4", data=xs.data, scope="local")
-    halves = T.decl_buffer((16,), "uint32x2", data=xs.data, scope="local")
-    heads = T.alloc_local((2, 4), "uint32")
-    q = T.alloc_local((2, 16), "uint32")
+    parts = T.alloc_shared((2, WARPS, TILES, 16, 8), "float32")
+    raw = T.alloc_local((2, NUMBERS), "uint32")
+    ahead = T.alloc_local((2, NUMBERS), "uint32")
+    raw_factors = T.alloc_local((2, T.max(FACTORS_OF, 1)), "uint32")
+    factors_ahead = T.alloc_local((2, T.max(FACTORS_OF, 1)), "uint32")
+    by_4_words = T.decl_buffer((NUMBERS // 2,), "uint32x4", data=ahead.data, scope="local")
+    by_2_words = T.decl_buffer((NUMBERS,), "uint32x2", data=ahead.data, scope="local")
+    xs = T.alloc_local((TILES, 4), "uint32")
+    vector = T.decl_buffer((TILES,), "uint32x4", data=xs.data, scope="local")
+    halves = T.decl_buffer((TILES * 2,), "uint32x2", data=xs.data, scope="local")
     a = T.alloc_local((4,), "uint32")
-    offset = T.alloc_local((4,), "uint32")
-    few_words = T.decl_buffer((2, 8), "uint32", data=q.data, scope="local")
-    ones = T.alloc_local((4,), "uint32")
     b = T.alloc_local((2,), "uint32")
+    second = T.alloc_local((4,), "uint32")               # another operand for the same numbers of X
+    part = T.alloc_local((TILES * 4,), "float32")
+    sums = T.alloc_local((TILES * 4,), "float32")
     scaled = T.alloc_local((2,), "float32")
     least = T.alloc_local((2,), "float32")
-    part = T.alloc_local((4,), "float32")
-    sums = T.alloc_local((4,), "float32")
-    acc = T.alloc_local((4,), "float32")
-    unit: T.int32 = block * T.truncdiv(WARPS, warps) + T.truncdiv(warp, warps)
+    acc = T.alloc_local((TILES * 4,), "float32")
     own: T.int32 = warp - T.truncdiv(warp, warps) * warps
     row: T.int32 = T.truncdiv(lane, 4)
     four: T.int32 = lane % 4
-    for e in T.unroll(4):
+    units: T.int32 = T.truncdiv(WARPS, warps)            # of a block at a time
+    steps: T.let = T.ceildiv(columns, 256 * warps)
+    last: T.let = T.ceildiv(columns, 256) - 1
+    for e in T.unroll(TILES * 4):
         acc[e] = T.float32(0)
-        ones[e] = T.uint32(ONES)
-    # Rows past the end read the last one again; nothing of them is written.
-    m: T.int32 = T.min(first_row * 8 + row, rows - 1)
-    Xs = T.decl_buffer((columns // 8,), "uint32x4", data=X.ptr_to([m, 0]), scope="global")
-    Xs_by_4 = T.decl_buffer((columns // 4,), "uint32x2", data=X.ptr_to([m, 0]), scope="global")
+    if FORMAT == "Q6_K":
+        for e in T.unroll(4):
+            second[e] = T.uint32(SIGNS | 0x00200020)
+    elif FORMAT != "Q8_0":
+        for e in T.unroll(4):
+            second[e] = T.uint32(ONES)
 
     @T.inline
-    def select(first, second):
-        b[0] = (first & T.uint32(0xFFFF)) | (second << T.uint32(16))
-        b[1] = (first >> T.uint32(16)) | (second & T.uint32(0xFFFF0000))
+    def load_ahead(unit, wanted):
+        """Loads block `wanted` of the rows of a unit. What is past the end is the last of its kind again, and nothing of it is written."""
+        number: T.let = T.min(wanted, last)
+        for r in T.unroll(2):
+            n: T.int32 = T.min(unit * 16 + row + r * 8, outputs - 1)
+            by16 = T.decl_buffer((size // 16,), "uint32x4", data=W.ptr_to([n, 0]), scope="global")
+            by8 = T.decl_buffer((size // 8,), "uint32x2", data=W.ptr_to([n, 0]), scope="global")
+            by4 = T.decl_buffer((size // 4,), "uint32", data=W.ptr_to([n, 0]), scope="global")
+            by2 = T.decl_buffer((size // 2,), "uint16", data=W.ptr_to([n, 0]), scope="global")
+            if FORMAT == "Q4_K":
+                # Two float16 factors, twelve bytes with 8 factors and 8 minima of 6 bits; 128 bytes.
+                by_4_words[r * 3] = by16[number * 9]
+                for c in T.unroll(4):
+                    by_2_words[r * 6 + 2 + c] = by8[number * 18 + 2 + c * 4 + four]
+            elif FORMAT == "Q6_K":
+                # The low four bits by side, half of 16, quarter % 2; then the high two bits by side, half of 16.
+                begin: T.int32 = number * 105 + four * 2
+                for k in T.unroll(4):
+                    for p in T.unroll(2):
+                        at: T.int32 = begin + k // 2 * 32 + p * 16 + k % 2 * 8
+                        ahead[r, k * 2 + p] = T.cast(by2[at], "uint32") | (T.cast(by2[at + 1], "uint32") << T.uint32(16))
+                    at: T.int32 = begin + 64 + k * 8
+                    ahead[r, 8 + k] = T.cast(by2[at], "uint32") | (T.cast(by2[at + 1], "uint32") << T.uint32(16))
+                for i in T.unroll(9):
+                    factors_ahead[r, i] = T.cast(by2[number * 105 + 96 + i], "uint32")
+            elif FORMAT == "Q8_0":
+                for i in T.unroll(8):
+                    begin: T.int32 = T.min(number * 8 + i, columns // 32 - 1) * 17
+                    factors_ahead[r, i] = T.cast(by2[begin], "uint32")
+                    for j in T.unroll(2):
+                        at: T.int32 = begin + 1 + four * 4 + j * 2
+                        ahead[r, i * 2 + j] = T.cast(by2[at], "uint32") | (T.cast(by2[at + 1], "uint32") << T.uint32(16))
+            elif FORMAT == "FP8":
+                for k in T.unroll(4):
+                    at: T.int32 = T.min(number * 4 + k, columns // 64 - 1)
+                    by_4_words[r * 4 + k] = by16[at * 4 + four]
+                    factors_ahead[r, k] = T.reinterpret("uint32", S[n, T.truncdiv(at * 64, of_group)])
+            else:
+                # The group of the first 32 columns, and its columns that are done, by 32.
+                of_32: T.int32 = T.truncdiv(of_group, 32)
+                group: T.int32 = T.truncdiv(number * 8, of_32)
+                done: T.int32 = number * 8 - group * of_32
+                for k in T.unroll(8 // SPAN):
+                    at: T.int32 = T.min(number * 8 // SPAN + k, columns // (32 * SPAN) - 1)
+                    if SPAN == 4:
+                        by_4_words[r * 2 + k] = by16[at * 4 + four]
+                    else:
+                        ahead[r, k] = by4[at * 4 + four]
+                    if done >= of_32:
+                        group += 1
+                        done = 0
+                    done += SPAN
+                    factors_ahead[r, k] = T.cast(T.reinterpret("uint16", S[n, T.min(group, groups - 1)]), "uint32")
+                    factors_ahead[r, 8 // SPAN + k] = T.cast(Z[n, T.min(group, groups - 1)], "uint32")
 
     @T.inline
-    def multiply(of, out):
-        T.ptx.mma("m16n8k16", "row", "col", "float32", dtype, dtype, "float32", [out.ptr_to([e]) for e in range(4)],
-                  [of.ptr_to([e]) for e in range(4)], [b.ptr_to([e]) for e in range(2)], [out.ptr_to([e]) for e in range(4)])
+    def load_x(number, i):
+        """Eight numbers of each row of X, in the order in which a lane has those of W. Zeros past the end."""
+        for t in T.unroll(TILES):
+            m: T.let = T.min((first_row * TILES + t) * 8 + row, rows - 1)
+            by8 = T.decl_buffer((columns // 8,), "uint32x4", data=X.ptr_to([m, 0]), scope="global")
+            by4 = T.decl_buffer((columns // 4,), "uint32x2", data=X.ptr_to([m, 0]), scope="global")
+            if FORMAT == "Q4_K":
+                vector[t] = by8[number * 32 + i * 4 + four]
+            elif FORMAT == "Q6_K":
+                for h in T.unroll(2):
+                    halves[t * 2 + h] = by4[number * 64 + i * 8 + h * 4 + four]
+            else:
+                for e in T.unroll(4):
+                    xs[t, e] = T.uint32(0)
+                if number * 256 + i // SPAN * SPAN * 32 < columns:
+                    vector[t] = by8[number * 32 + i // SPAN * SPAN * 4 + four * SPAN + i % SPAN]
+
+    @T.inline
+    def multiply(of, out, t):
+        T.ptx["mma.sync.aligned.m16n8k16.row.col.f32." + PTX[dtype] + "." + PTX[dtype] + ".f32"](
+            [out.ptr_to([t * 4 + e]) for e in range(4)], [of[e] for e in range(4)], [b[e] for e in range(2)], [out[t * 4 + e] for e in range(4)])
+
+    @T.inline
+    def multiply_both(first, next, also):
+        """By `a`, and with `also` by `second`. Each pair of numbers of X is split: bytes of weights are taken by two that are no neighbors."""
+        for t in T.unroll(TILES):
+            b[0] = (xs[t, first] & T.uint32(0xFFFF)) | (xs[t, next] << T.uint32(16))
+            b[1] = (xs[t, first] >> T.uint32(16)) | (xs[t, next] & T.uint32(0xFFFF0000))
+            multiply(a, part, t)
+            if also == "sums":
+                multiply(second, sums, t)
+            elif also == "part":
+                multiply(second, part, t)
 
     @T.inline
     def clear():
-        for e in T.unroll(4):
+        for e in T.unroll(TILES * 4):
             part[e] = T.float32(0)
             sums[e] = T.float32(0)
 
     @T.inline
-    def add():
-        for r, e in T.grid(2, 2):
-            acc[r * 2 + e] = T.fma(least[r], sums[e], T.fma(scaled[r], part[r * 2 + e], acc[r * 2 + e]))
+    def add(minima):
+        for t, r, e in T.grid(TILES, 2, 2):
+            acc[t * 4 + r * 2 + e] = T.fma(scaled[r], part[t * 4 + r * 2 + e], acc[t * 4 + r * 2 + e])
+            if minima:
+                acc[t * 4 + r * 2 + e] = T.fma(least[r], sums[t * 4 + r * 2 + e], acc[t * 4 + r * 2 + e])
 
-    for step in range(T.ceildiv(columns, 256 * warps)):
-        number: T.int32 = step * warps + own
-        if number * 256 < columns:
-            for i in T.unroll(8):
-                if FORMAT == "Q4_K":
-                    vectors[i] = Xs[number * 32 + i * 4 + four]
-                elif FORMAT == "Q6_K":
-                    for h in T.unroll(2):
-                        halves[i * 2 + h] = Xs_by_4[number * 64 + i * 8 + h * 4 + four]
-                else:
-                    for e in T.unroll(4):
-                        xs[i, e] = T.uint32(0)
-                    if number * 256 + i // SPAN * SPAN * 32 < columns:
-                        vectors[i] = Xs[number * 32 + i // SPAN * SPAN * 4 + four * SPAN + i % SPAN]
-            if FORMAT == "Q4_K":
-                all_heads = T.decl_buffer((2,), "uint32x4", data=heads.data, scope="local")
-                quarters = T.decl_buffer((8,), "uint32x2", data=few_words.data, scope="local")
+    @T.inline
+    def multiply_q4_k(number):
+        table = T.alloc_local((2, 4), "uint32")
+        both = T.alloc_local((2, 2), "float32")
+        zero = T.alloc_local((2, 2), "float32")
+        for r in T.unroll(2):
+            table[r, 0] = raw[r, 1] & T.uint32(0x3F3F3F3F)
+            table[r, 1] = (raw[r, 3] & T.uint32(0x0F0F0F0F)) | ((raw[r, 1] >> T.uint32(2)) & T.uint32(0x30303030))
+            table[r, 2] = raw[r, 2] & T.uint32(0x3F3F3F3F)
+            table[r, 3] = ((raw[r, 3] >> T.uint32(4)) & T.uint32(0x0F0F0F0F)) | ((raw[r, 2] >> T.uint32(2)) & T.uint32(0x30303030))
+            both[r, 0] = half(raw[r, 0] & T.uint32(0xFFFF)) * T.float32(UNIT)
+            both[r, 1] = -half(raw[r, 0] >> T.uint32(16))
+            for e in T.unroll(2):
+                zero[r, e] = both[r, e] * T.float32(-8388608.0)
+        for i in T.unroll(8):
+            load_x(number, i)
+            clear()
+            for j in T.unroll(2):
                 for r in T.unroll(2):
-                    n: T.int32 = T.min(unit * 16 + row + r * 8, outputs - 1)
-                    by16 = T.decl_buffer((size // 16,), "uint32x4", data=W.ptr_to([n, 0]), scope="global")
-                    by8 = T.decl_buffer((size // 8,), "uint32x2", data=W.ptr_to([n, 0]), scope="global")
-                    all_heads[r] = by16[number * 9]
-                    for c in T.unroll(4):
-                        quarters[r * 4 + c] = by8[number * 18 + 2 + c * 4 + four]
-                table = T.alloc_local((2, 4), "uint32")
-                both = T.alloc_local((2, 2), "float32")
-                zero = T.alloc_local((2, 2), "float32")
-                for r in T.unroll(2):
-                    table[r, 0] = heads[r, 1] & T.uint32(0x3F3F3F3F)
-                    table[r, 1] = (heads[r, 3] & T.uint32(0x0F0F0F0F)) | ((heads[r, 1] >> T.uint32(2)) & T.uint32(0x30303030))
-                    table[r, 2] = heads[r, 2] & T.uint32(0x3F3F3F3F)
-                    table[r, 3] = ((heads[r, 3] >> T.uint32(4)) & T.uint32(0x0F0F0F0F)) | (
-                        (heads[r, 2] >> T.uint32(2)) & T.uint32(0x30303030))
-                    both[r, 0] = half(heads[r, 0] & T.uint32(0xFFFF)) * T.float32(UNIT)
-                    both[r, 1] = -half(heads[r, 0] >> T.uint32(16))
                     for e in T.unroll(2):
-                        zero[r, e] = both[r, e] * T.float32(-8388608.0)
-                for i in T.unroll(8):
-                    clear()
-                    for j in T.unroll(2):
-                        for r in T.unroll(2):
-                            a[r] = each(few_words[r, i // 2 * 2 + j], i % 2 * 4, 0x000F000F, BITS)
-                            a[2 + r] = each(few_words[r, i // 2 * 2 + j], i % 2 * 4 + 8, 0x000F000F, BITS)
-                        select(xs[i, j * 2], xs[i, j * 2 + 1])
-                        multiply(a, part)
-                        multiply(ones, sums)
+                        each(a[2 * e + r], raw[r, 4 + i // 2 * 2 + j] >> T.uint32(i % 2 * 4 + e * 8), 0x000F000F, BITS)
+                multiply_both(j * 2, j * 2 + 1, "sums")
+            for r in T.unroll(2):
+                times_byte(scaled, r, both[r, 0], zero[r, 0], table[r, i // 4], i % 4 * 8)
+                times_byte(least, r, both[r, 1], zero[r, 1], table[r, 2 + i // 4], i % 4 * 8)
+                if BF16:
+                    least[r] = T.fma(scaled[r], T.float32(-BIAS), least[r])
+            add(True)
+
+    @T.inline
+    def multiply_q6_k(number):
+        bits = T.alloc_local((1,), "uint32")
+        for i in T.unroll(8):
+            load_x(number, i)
+            for h in T.unroll(2):
+                clear()
+                for r in T.unroll(2):
+                    for e in T.unroll(2):
+                        each(a[2 * e + r], raw[r, (i // 4 * 2 + h) * 2 + i % 2] >> T.uint32(i % 4 // 2 * 4 + e * 8), 0x000F000F, BITS)
+                        T.ptx.lop3.b32(a[2 * e + r], shifted(raw[r, 8 + i // 4 * 2 + h], i % 4 * 2 + e * 8 - 4), T.uint32(0x00300030),
+                                       a[2 * e + r], 0xEA)
+                multiply_both(h * 2, h * 2 + 1, "part")
+                # The bits of 2^15 + 128 + the signed factor: a float32 with 8 bits behind the point.
+                for r in T.unroll(2):
+                    whole: T.let = half(raw_factors[r, 8]) * T.float32(UNIT)
+                    each(bits[0], shifted(T.bitwise_xor(raw_factors[r, i], T.uint32(0x8080)), h * 8 - 8), 0xFF00, 0x47000000)
+                    scaled[r] = T.fma(whole, T.reinterpret("float32", bits[0]), whole * T.float32(-32896.0))
+                add(False)
+
+    @T.inline
+    def multiply_q8_0(number):
+        # A signed byte is its low 7 bits, less 128 times the high bit: the sum of two MMAs.
+        for i in T.unroll(8):
+            load_x(number, i)
+            clear()
+            for j in T.unroll(2):
+                for r in T.unroll(2):
+                    for e in T.unroll(2):
+                        each(a[2 * e + r], raw[r, i * 2 + j] >> T.uint32(e * 8), 0x007F007F, BITS)
+                        each(second[2 * e + r], raw[r, i * 2 + j] >> T.uint32(e * 8), 0x00800080, SIGNS)
+                multiply_both(j * 2, j * 2 + 1, "part")
+            for r in T.unroll(2):
+                scaled[r] = half(raw_factors[r, i]) * T.float32(UNIT)
+            add(False)
+
+    @T.inline
+    def multiply_fp8(number):
+        # The bits of a float8 below a 16-bit float's are its value times 2^-120, or 2^-8 for float16, also for subnormals.
+        for k in T.unroll(4):
+            clear()
+            for i in T.unroll(2):
+                load_x(number, k * 2 + i)
+                for j in T.unroll(2):
                     for r in T.unroll(2):
-                        scaled[r] = T.fma(both[r, 0], large(table[r, i // 4], i % 4 * 8), zero[r, 0])
-                        least[r] = T.fma(both[r, 1], large(table[r, 2 + i // 4], i % 4 * 8), zero[r, 1])
-                        if BF16:
-                            least[r] = T.fma(scaled[r], T.float32(-BIAS), least[r])
-                    add()
-            elif FORMAT == "Q6_K":
-                # `q` has the low four bits by side, half of 16, quarter % 2; `high` has the high two by side, half of 16.
-                high = T.alloc_local((2, 4), "uint32")
-                factors = T.alloc_local((2, 8), "uint32")
-                whole = T.alloc_local((2,), "float32")
-                for r in T.unroll(2):
-                    n: T.int32 = T.min(unit * 16 + row + r * 8, outputs - 1)
-                    by2 = T.decl_buffer((size // 2,), "uint16", data=W.ptr_to([n, 0]), scope="global")
-                    begin: T.int32 = number * 105 + four * 2
-                    for k in T.unroll(4):
-                        for p in T.unroll(2):
-                            at: T.int32 = begin + k // 2 * 32 + p * 16 + k % 2 * 8
-                            q[r, k * 2 + p] = T.cast(by2[at], "uint32") | (T.cast(by2[at + 1], "uint32") << T.uint32(16))
-                        at: T.int32 = begin + 64 + k * 8
-                        high[r, k] = T.cast(by2[at], "uint32") | (T.cast(by2[at + 1], "uint32") << T.uint32(16))
-                    for i in T.unroll(8):
-                        factors[r, i] = T.cast(by2[number * 105 + 96 + i], "uint32")
-                    whole[r] = half(T.cast(by2[number * 105 + 104], "uint32")) * T.float32(UNIT)
-                for e in T.unroll(4):
-                    offset[e] = T.uint32(SIGNS | 0x00200020)
-                for i in T.unroll(8):
-                    for h in T.unroll(2):
-                        clear()
-                        for r in T.unroll(2):
-                            for e in T.unroll(2):
-                                a[2 * e + r] = T.ptx.lop3.b32(shifted(high[r, i // 4 * 2 + h], i % 4 * 2 + e * 8 - 4), T.uint32(0x00300030), each(
-                                    q[r, (i // 4 * 2 + h) * 2 + i % 2], i % 4 // 2 * 4 + e * 8, 0x000F000F, BITS), 0xEA)
-                        select(xs[i, h * 2], xs[i, h * 2 + 1])
-                        multiply(a, part)
-                        multiply(offset, part)
-                        # The bits of 2^15 + 128 + the signed factor: a float32 with 8 bits behind the point.
-                        for r in T.unroll(2):
-                            scaled[r] = T.fma(whole[r], T.reinterpret("float32", T.ptx.lop3.b32(
-                                shifted(T.bitwise_xor(factors[r, i], T.uint32(0x8080)), h * 8 - 8), T.uint32(0xFF00), T.uint32(0x47000000),
-                                0xEA)), whole[r] * T.float32(-32896.0))
-                            for e in T.unroll(2):
-                                acc[r * 2 + e] = T.fma(scaled[r], part[r * 2 + e], acc[r * 2 + e])
-            elif FORMAT == "Q8_0":
-                # A signed byte is its low 7 bits, less 128 times the high bit: the sum of two MMAs.
-                factors = T.alloc_local((2, 8), "float32")
-                for r in T.unroll(2):
-                    n: T.int32 = T.min(unit * 16 + row + r * 8, outputs - 1)
-                    by2 = T.decl_buffer((size // 2,), "uint16", data=W.ptr_to([n, 0]), scope="global")
-                    for i in T.unroll(8):
-                        begin: T.int32 = T.min(number * 8 + i, columns // 32 - 1) * 17
-                        factors[r, i] = half(T.cast(by2[begin], "uint32")) * T.float32(UNIT)
-                        for j in T.unroll(2):
-                            at: T.int32 = begin + 1 + four * 4 + j * 2
-                            q[r, i * 2 + j] = T.cast(by2[at], "uint32") | (T.cast(by2[at + 1], "uint32") << T.uint32(16))
-                for i in T.unroll(8):
-                    clear()
-                    for j in T.unroll(2):
-                        for r in T.unroll(2):
-                            for e in T.unroll(2):
-                                a[2 * e + r] = each(q[r, i * 2 + j], e * 8, 0x007F007F, BITS)
-                                offset[2 * e + r] = each(q[r, i * 2 + j], e * 8, 0x00800080, SIGNS)
-                        select(xs[i, j * 2], xs[i, j * 2 + 1])
-                        multiply(a, part)
-                        multiply(offset, part)
-                    for r, e in T.grid(2, 2):
-                        acc[r * 2 + e] = T.fma(factors[r, i], part[r * 2 + e], acc[r * 2 + e])
-            else:
-                # The group of the first 32 columns, and its columns that are done, by 32.
-                of_32: T.int32 = T.truncdiv(of_group, 32)
-                factors = T.alloc_local((2, 8 // SPAN), "float32")
-                zeros = T.alloc_local((2, 8 // SPAN), "float32")
-                quarters = T.decl_buffer((4,), "uint32x4", data=few_words.data, scope="local")
-                for r in T.unroll(2):
-                    n: T.int32 = T.min(unit * 16 + row + r * 8, outputs - 1)
-                    by16 = T.decl_buffer((size // 16,), "uint32x4", data=W.ptr_to([n, 0]), scope="global")
-                    by4 = T.decl_buffer((size // 4,), "uint32", data=W.ptr_to([n, 0]), scope="global")
-                    group: T.int32 = T.truncdiv(number * 8, of_32)
-                    done: T.int32 = number * 8 - group * of_32
-                    for k in T.unroll(8 // SPAN):
-                        at: T.int32 = T.min(number * 8 // SPAN + k, columns // (32 * SPAN) - 1)
-                        if SPAN == 4:
-                            quarters[r * 2 + k] = by16[at * 4 + four]
-                        else:
-                            few_words[r, k] = by4[at * 4 + four]
-                        if done >= of_32:
-                            group += 1
-                            done = 0
-                        done += SPAN
-                        factors[r, k] = T.cast(S[n, T.min(group, groups - 1)], "float32")
-                        zeros[r, k] = T.cast(Z[n, T.min(group, groups - 1)], "float32")
-                for k in T.unroll(8 // SPAN):
-                    clear()
-                    for i in T.unroll(SPAN):
-                        for j in T.unroll(2):
-                            for r in T.unroll(2):
-                                for e in T.unroll(2):
-                                    a[2 * e + r] = each(few_words[r, k * SPAN + i], j * 8 + e * 4, 0x000F000F, BITS)
-                            select(xs[k * SPAN + i, j], xs[k * SPAN + i, j + 2])
-                            multiply(a, part)
-                            multiply(ones, sums)
+                        word: T.let = raw[r, k * 4 + i * 2 + j]
+                        for e in T.unroll(2):
+                            a[2 * e + r] = shifted(word, e * 8 - MAGNITUDE) & T.uint32(0x007F007F << MAGNITUDE)
+                            T.ptx.lop3.b32(a[2 * e + r], word << T.uint32(8 - e * 8), T.uint32(0x80008000), a[2 * e + r], 0xEA)
+                            if BF16:
+                                T.ptx.fma.rn.bf16x2(a[2 * e + r], a[2 * e + r], T.uint32(0x7B807B80), T.uint32(0x80008000))
+                    multiply_both(j * 2, j * 2 + 1, "")
+            for r in T.unroll(2):
+                scaled[r] = T.reinterpret("float32", raw_factors[r, k])
+                if not BF16:
+                    scaled[r] = scaled[r] * T.float32(256.0)
+            add(False)
+
+    @T.inline
+    def multiply_int4(number):
+        for k in T.unroll(8 // SPAN):
+            clear()
+            for i in T.unroll(SPAN):
+                load_x(number, k * SPAN + i)
+                for j in T.unroll(2):
                     for r in T.unroll(2):
-                        scaled[r] = factors[r, k] * T.float32(UNIT)
-                        least[r] = (zeros[r, k] + T.float32(BIAS)) * (-factors[r, k])
-                    add()
-    for e in T.unroll(4):
-        parts[warp, row + e // 2 * 8, four * 2 + e % 2] = acc[e]
-    T.cuda.cta_sync()
-    for e in T.unroll(4):
-        index: T.int32 = e * 32 + lane
-        if own == 0:
-            total: T.float32 = 0.0
-            for k in range(warps):
-                total += parts[warp + k, index // 8, index % 8]
-            if unit * 16 + index // 8 < outputs and first_row * 8 + index % 8 < rows:
-                Y[first_row * 8 + index % 8, unit * 16 + index // 8] = T.cast(total, dtype)
+                        for e in T.unroll(2):
+                            each(a[2 * e + r], raw[r, k * SPAN + i] >> T.uint32(j * 8 + e * 4), 0x000F000F, BITS)
+                    multiply_both(j, j + 2, "sums")
+            for r in T.unroll(2):
+                factor: T.let = half(raw_factors[r, k])
+                scaled[r] = factor * T.float32(UNIT)
+                least[r] = (T.cast(raw_factors[r, 8 // SPAN + k], "float32") + T.float32(BIAS)) * (-factor)
+            add(True)
+
+    @T.inline
+    def end_unit(unit, side):
+        """The sum over the warps of a unit. The other side of `parts` may still be read."""
+        for t, e in T.grid(TILES, 4):
+            parts[side, warp, t, row + e // 2 * 8, four * 2 + e % 2] = acc[t * 4 + e]
+            acc[t * 4 + e] = T.float32(0)
+        T.cuda.cta_sync()
+        for k in range(T.ceildiv(TILES * 4, warps)):
+            index: T.let = (k * warps + own) * 32 + lane
+            t: T.let = T.truncdiv(index, 128)
+            output: T.let = unit * 16 + index % 128 // 8
+            m: T.let = (first_row * TILES + t) * 8 + index % 8
+            if t < TILES and output < outputs and m < rows:
+                total: T.float32 = 0.0
+                for other in range(warps):
+                    total += parts[side, warp - own + other, t, index % 128 // 8, index % 8]
+                Y[m, output] = T.cast(total, dtype)
+
+    rounds: T.let = T.ceildiv(T.ceildiv(outputs, 16), blocks * units)
+    unit: T.int32 = block * units + T.truncdiv(warp, warps)
+    load_ahead(unit, own)
+    for round in range(rounds):
+        for step in range(steps):
+            number: T.let = step * warps + own
+            for r in T.unroll(2):
+                for e in T.unroll(NUMBERS):
+                    raw[r, e] = ahead[r, e]
+                for e in T.unroll(FACTORS_OF):
+                    raw_factors[r, e] = factors_ahead[r, e]
+            if step + 1 < steps:
+                load_ahead(unit, number + warps)
+            elif round + 1 < rounds:
+                load_ahead(unit + blocks * units, own)
+            if number * 256 < columns:
+                if FORMAT == "Q4_K":
+                    multiply_q4_k(number)
+                elif FORMAT == "Q6_K":
+                    multiply_q6_k(number)
+                elif FORMAT == "Q8_0":
+                    multiply_q8_0(number)
+                elif FORMAT == "FP8":
+                    multiply_fp8(number)
+                else:
+                    multiply_int4(number)
+        end_unit(unit, round % 2)
+        unit += blocks * units
 
 
 @T.jit

@@ -12,7 +12,7 @@
 use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor};
 
 use super::Element;
-use super::rows::{has_shape, same_shape, three, three_mut, threads_of_row};
+use super::rows::{has_shape, same_shape, threads_of_row, three, three_mut};
 use crate::Result;
 use crate::generated::kernels;
 

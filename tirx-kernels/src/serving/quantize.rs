@@ -2,7 +2,7 @@
 
 use tirx_rt::{AsTensor, AsTensorMut, Stream, bf16, f8e4m3, f16};
 
-use super::rows::{has_shape, same_shape, three, three_mut, threads_of_row};
+use super::rows::{has_shape, same_shape, threads_of_row, three, three_mut};
 use crate::generated::kernels;
 use crate::{Error, Result};
 

@@ -131,7 +131,11 @@ pub(super) fn threads_of_row(columns: usize, bytes: usize, rows: usize) -> Resul
 
 /// For work on single elements: the warps of a segment of a row, and the segments of a row.
 pub(super) fn segments_of_row(columns: usize, bytes: usize, rows: usize) -> Result<(i32, i32)> {
-    let warps = if columns * bytes <= 2048 { 1 } else { MAX_THREADS / 32 };
+    let warps = if columns * bytes <= 2048 {
+        1
+    } else {
+        MAX_THREADS / 32
+    };
     number(columns, "the length of a row")?;
     // A thread has two vectors of 16 bytes.
     let segments = (columns * bytes).div_ceil(warps * 32 * 32).max(1);

@@ -3,7 +3,7 @@
 use tirx_rt::{AsTensor, AsTensorMut, Stream};
 
 use super::Element;
-use super::rows::{same_shape, three, three_mut, threads_of_row};
+use super::rows::{same_shape, threads_of_row, three, three_mut};
 use crate::Result;
 use crate::generated::kernels;
 
