@@ -1,23 +1,21 @@
-//! An inference engine: a model with the shape of Llama, prompts, a paged cache, and steps of all sequences as one graph.
+//! An inference engine: a model with the shape of Llama, a paged cache, and steps of all sequences as one graph.
 
 use tirx_kernels::paged::{self, Rope, Workspace};
 use tirx_kernels::sampling::{self, Options, Parameters};
-use tirx_kernels::{activation, attention, embedding, gemm, norm, rope};
+use tirx_kernels::{activation, embedding, gemm, norm, rope};
 use tirx_rt::{Device, Graph, Stream, Tensor, bf16};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-#[derive(Clone, Copy)]
-struct Shape {
-    hidden: usize,
-    inner: usize,
-    layers: usize,
-    heads: usize,
-    heads_of_k: usize,
-    head: usize,
-    vocabulary: usize,
-}
+const HIDDEN: usize = 128;
+const INNER: usize = 192;
+const LAYERS: usize = 2;
+const HEADS: usize = 4;
+const HEADS_OF_K: usize = 2;
+const HEAD: usize = 64;
+const VOCABULARY: usize = 203;
 
+/// Matrices are `[outputs, inputs]`, as files have them.
 struct Layer {
     attention_norm: Tensor<bf16>,
     qkv: Tensor<bf16>,
@@ -27,8 +25,8 @@ struct Layer {
     down: Tensor<bf16>,
 }
 
-struct Model {
-    shape: Shape,
+/// The weights.
+pub struct Model {
     embedding: Tensor<bf16>,
     layers: Vec<Layer>,
     norm: Tensor<bf16>,
@@ -37,72 +35,60 @@ struct Model {
 }
 
 impl Model {
-    /// Random weights; those of a file would be read here. Matrices are `[outputs, inputs]`, as files have them.
-    fn random(stream: &Stream, shape: Shape) -> Result<Model> {
+    /// Random weights. Those of a file would be read here.
+    pub fn random(stream: &Stream) -> Result<Model> {
         let mut state = 1u64;
         let mut matrix = |rows: usize, columns: usize| {
-            let numbers: Vec<bf16> = (0..rows * columns)
-                .map(|_| {
-                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    let uniform = (state >> 40) as f32 / (1 << 23) as f32 - 1.0;
-                    bf16::from_f32(uniform * 2.0 / (columns as f32).sqrt())
-                })
-                .collect();
+            let mut number = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let uniform = (state >> 40) as f32 / (1 << 23) as f32 - 1.0;
+                bf16::from_f32(uniform * 2.0 / (columns as f32).sqrt())
+            };
+            let numbers: Vec<bf16> = (0..rows * columns).map(|_| number()).collect();
             Tensor::from_slice(stream, &numbers, [rows, columns])
         };
-        let ones = || Tensor::full(stream, bf16::from_f32(1.0), [shape.hidden]);
-        let (rows, rows_of_k) = (shape.heads * shape.head, shape.heads_of_k * shape.head);
+        let ones = || Tensor::full(stream, bf16::from_f32(1.0), [HIDDEN]);
         let mut layers = Vec::new();
-        for _ in 0..shape.layers {
+        for _ in 0..LAYERS {
             layers.push(Layer {
                 attention_norm: ones()?,
-                qkv: matrix(rows + 2 * rows_of_k, shape.hidden)?,
-                output: matrix(shape.hidden, rows)?,
+                qkv: matrix((HEADS + 2 * HEADS_OF_K) * HEAD, HIDDEN)?,
+                output: matrix(HIDDEN, HEADS * HEAD)?,
                 mlp_norm: ones()?,
-                gate_up: matrix(2 * shape.inner, shape.hidden)?,
-                down: matrix(shape.hidden, shape.inner)?,
+                gate_up: matrix(2 * INNER, HIDDEN)?,
+                down: matrix(HIDDEN, INNER)?,
             });
         }
-        let frequencies = rope::frequencies(500_000.0, shape.head);
         Ok(Model {
-            shape,
-            embedding: matrix(shape.vocabulary, shape.hidden)?,
+            embedding: matrix(VOCABULARY, HIDDEN)?,
             layers,
             norm: ones()?,
-            head: matrix(shape.vocabulary, shape.hidden)?,
-            frequencies: Tensor::from_slice(stream, &frequencies, [shape.head / 2])?,
+            head: matrix(VOCABULARY, HIDDEN)?,
+            frequencies: Tensor::from_slice(stream, &rope::frequencies(500_000.0, HEAD), [HEAD / 2])?,
         })
     }
 }
 
-/// Keys and values of all sequences, in pages. Row `r` of the table lists the pages of sequence `r`.
+/// Tokens of a cache page.
+const PAGE: usize = 16;
+
+/// Keys and values of all sequences, by layer: `[pages, tokens of a page, heads, elements of a head]`.
 struct Cache {
     keys: Vec<Tensor<bf16>>,
     values: Vec<Tensor<bf16>>,
-    table: Tensor<i32>,
 }
 
-const PAGE: usize = 16;
-
 impl Cache {
-    fn new(stream: &Stream, shape: Shape, sequences: usize, tokens: usize) -> Result<Cache> {
-        let pages = tokens.div_ceil(PAGE);
-        let layers = || {
-            let of_layer = || Tensor::zeros(stream, [sequences * pages, PAGE, shape.heads_of_k, shape.head]);
-            (0..shape.layers)
-                .map(|_| of_layer())
-                .collect::<tirx_rt::Result<Vec<_>>>()
-        };
-        let order: Vec<i32> = (0..(sequences * pages) as i32).collect();
+    fn new(stream: &Stream, pages: usize) -> Result<Cache> {
+        let of_layer = |_| Tensor::zeros(stream, [pages, PAGE, HEADS_OF_K, HEAD]);
         Ok(Cache {
-            keys: layers()?,
-            values: layers()?,
-            table: Tensor::from_slice(stream, &order, [sequences, pages])?,
+            keys: (0..LAYERS).map(of_layer).collect::<tirx_rt::Result<_>>()?,
+            values: (0..LAYERS).map(of_layer).collect::<tirx_rt::Result<_>>()?,
         })
     }
 }
 
-/// The results between kernels, for a number of tokens.
+/// Memory of a call of `Model::forward` with a number of tokens.
 struct Buffers {
     residual: Tensor<bf16>,
     normed: Tensor<bf16>,
@@ -111,123 +97,98 @@ struct Buffers {
     gate_up: Tensor<bf16>,
     inner: Tensor<bf16>,
     output: Tensor<bf16>,
+    workspace: Workspace,
 }
 
 impl Buffers {
-    fn new(stream: &Stream, shape: Shape, tokens: usize) -> Result<Buffers> {
-        let rows = |columns: usize| Tensor::zeros(stream, [tokens, columns]);
-        let heads = |heads: usize| Tensor::zeros(stream, [tokens, heads, shape.head]);
+    /// For a number of tokens of each sequence of a page table.
+    fn new(stream: &Stream, cache: &Cache, table: &Tensor<i32>, queries: usize) -> Result<Buffers> {
+        let sequences = table.shape()[0];
+        let rows = |columns: usize| Tensor::zeros(stream, [sequences * queries, columns]);
+        let heads = |heads: usize| Tensor::zeros(stream, [sequences, queries, heads, HEAD]);
+        let attended = heads(HEADS)?;
+        let options = paged::Options::default();
         Ok(Buffers {
-            residual: rows(shape.hidden)?,
-            normed: rows(shape.hidden)?,
-            qkv: heads(shape.heads + 2 * shape.heads_of_k)?,
-            attended: heads(shape.heads)?,
-            gate_up: rows(2 * shape.inner)?,
-            inner: rows(shape.inner)?,
-            output: rows(shape.hidden)?,
+            residual: rows(HIDDEN)?,
+            normed: rows(HIDDEN)?,
+            qkv: heads(HEADS + 2 * HEADS_OF_K)?,
+            gate_up: rows(2 * INNER)?,
+            inner: rows(INNER)?,
+            output: rows(HIDDEN)?,
+            workspace: Workspace::for_decode(stream, &attended, &cache.keys[0], table, options)?,
+            attended,
         })
     }
 }
 
-/// Tokens, the sequence of each, and its position there.
+/// The tokens of a call: as many of each sequence.
 struct Tokens {
     ids: Tensor<i32>,
-    sequences: Tensor<i32>,
+    /// The row of the page table, and the position there, of each token.
+    rows: Tensor<i32>,
     positions: Tensor<i32>,
+    /// Of each sequence, with its tokens of this call.
+    lengths: Tensor<i32>,
 }
 
 impl Model {
-    /// Writes the hidden state of each token to `b.normed`. `decode` is a step: one token for each sequence, with its keys in the cache.
-    /// Otherwise the tokens are a whole prompt.
+    /// Adds keys and values of the tokens to the cache, and writes their hidden states to `b.normed`.
     fn forward(
         &self,
         stream: &Stream,
         tokens: &Tokens,
+        table: &Tensor<i32>,
         cache: &mut Cache,
         b: &mut Buffers,
-        mut decode: Option<(&Tensor<i32>, &mut Workspace)>,
     ) -> tirx_kernels::Result<()> {
-        let Shape {
-            heads,
-            heads_of_k,
-            head,
-            inner,
-            ..
-        } = self.shape;
         let count = tokens.ids.len();
         let eps = norm::Options::eps(1e-5);
-        let rope = Rope {
-            frequencies: &self.frequencies,
-            pairs: rope::Pairs::Halves,
-        };
+        let pairs = rope::Pairs::Halves;
         embedding::gather(stream, &self.embedding, &tokens.ids, &mut b.residual)?;
-        b.output.fill(stream, bf16::from_f32(0.0))?;
+        b.output.fill_zero(stream)?;
         for (i, layer) in self.layers.iter().enumerate() {
-            // residual += output of the layer before; normed = its norm
-            norm::add_rms_norm(
-                stream,
-                &b.output,
-                &mut b.residual,
-                &layer.attention_norm,
-                &mut b.normed,
-                eps,
-            )?;
-            let mut flat = b.qkv.reshape_mut([count, (heads + 2 * heads_of_k) * head])?;
-            gemm::matmul(stream, &b.normed, &layer.qkv.permute(&[1, 0])?, &mut flat)?;
-            let (mut q, mut rest) = b.qkv.split_at_mut(1, heads)?;
-            let (mut k, v) = rest.split_at_mut(1, heads_of_k)?;
-            rope::apply(stream, &mut q, &tokens.positions, rope.frequencies, rope.pairs)?;
-            rope::apply(stream, &mut k, &tokens.positions, rope.frequencies, rope.pairs)?;
+            // The residual grows by the output of the layer before.
+            let (x, r) = (&mut b.normed, &mut b.residual);
+            norm::add_rms_norm(stream, &b.output, r, &layer.attention_norm, x, eps)?;
+            let mut qkv = b.qkv.reshape_mut([count, (HEADS + 2 * HEADS_OF_K) * HEAD])?;
+            gemm::matmul(stream, x, &layer.qkv.permute(&[1, 0])?, &mut qkv)?;
+
+            let mut qkv = b.qkv.reshape_mut([count, HEADS + 2 * HEADS_OF_K, HEAD])?;
+            let (mut q, rest) = qkv.split_at_mut(1, HEADS)?;
+            let (k, v) = (
+                rest.slice(1, 0..HEADS_OF_K)?,
+                rest.slice(1, HEADS_OF_K..2 * HEADS_OF_K)?,
+            );
+            rope::apply(stream, &mut q, &tokens.positions, &self.frequencies, pairs)?;
+            let rope = Some(Rope {
+                frequencies: &self.frequencies,
+                pairs,
+            });
             let (keys, values) = (&mut cache.keys[i], &mut cache.values[i]);
-            let (of, at) = (&tokens.sequences, &tokens.positions);
-            paged::append(stream, &k, &v, keys, values, &cache.table, of, at, None)?;
-            match &mut decode {
-                Some((lengths, workspace)) => {
-                    // [sequences, queries of each, heads, head]
-                    let mut o = b.attended.unsqueeze_mut(1)?;
-                    let options = paged::Options::default();
-                    let q = q.unsqueeze(1)?;
-                    paged::decode(
-                        stream,
-                        &q,
-                        keys,
-                        values,
-                        &cache.table,
-                        lengths,
-                        &mut o,
-                        workspace,
-                        options,
-                    )?;
-                }
-                None => {
-                    // [1, heads, tokens, head]
-                    let (q, k, v) = (q.unsqueeze(0)?, k.unsqueeze(0)?, v.unsqueeze(0)?);
-                    let order = [0, 2, 1, 3];
-                    let (q, k, v) = (q.permute(&order)?, k.permute(&order)?, v.permute(&order)?);
-                    let mut o = b.attended.unsqueeze_mut(0)?;
-                    let mut o = o.permute_mut(&order)?;
-                    attention::forward(stream, &q, &k, &v, &mut o, attention::Options::causal())?;
-                }
-            }
-            let flat = b.attended.reshape([count, heads * head])?;
+            let (rows, positions) = (&tokens.rows, &tokens.positions);
+            paged::append(stream, &k, &v, keys, values, table, rows, positions, rope)?;
+
+            let q = b.qkv.slice(2, 0..HEADS)?;
+            let (o, options) = (&mut b.attended, paged::Options::default());
+            paged::decode(
+                stream,
+                &q,
+                keys,
+                values,
+                table,
+                &tokens.lengths,
+                o,
+                &mut b.workspace,
+                options,
+            )?;
+            let flat = b.attended.reshape([count, HEADS * HEAD])?;
             gemm::matmul(stream, &flat, &layer.output.permute(&[1, 0])?, &mut b.output)?;
-            norm::add_rms_norm(
-                stream,
-                &b.output,
-                &mut b.residual,
-                &layer.mlp_norm,
-                &mut b.normed,
-                eps,
-            )?;
-            gemm::matmul(
-                stream,
-                &b.normed,
-                &layer.gate_up.permute(&[1, 0])?,
-                &mut b.gate_up,
-            )?;
+
+            norm::add_rms_norm(stream, &b.output, r, &layer.mlp_norm, x, eps)?;
+            gemm::matmul(stream, x, &layer.gate_up.permute(&[1, 0])?, &mut b.gate_up)?;
             let (gate, up) = (
-                b.gate_up.slice(1, 0..inner)?,
-                b.gate_up.slice(1, inner..2 * inner)?,
+                b.gate_up.slice(1, 0..INNER)?,
+                b.gate_up.slice(1, INNER..2 * INNER)?,
             );
             activation::swiglu(stream, &gate, &up, &mut b.inner)?;
             gemm::matmul(stream, &b.inner, &layer.down.permute(&[1, 0])?, &mut b.output)?;
@@ -236,106 +197,104 @@ impl Model {
     }
 }
 
-/// Sequences that take steps together.
-struct Engine {
+/// Sequences that take steps together. Row `r` of the table lists the pages of sequence `r`.
+pub struct Engine {
     stream: Stream,
     model: Model,
     cache: Cache,
+    table: Tensor<i32>,
     step: Step,
     graph: Option<Graph>,
 }
 
-/// The inputs and outputs of a step, a row for each sequence. A row without a sequence has position and length −1.
+/// The inputs and outputs of a step. A row without a sequence has position and length −1.
 struct Step {
     tokens: Tokens,
-    lengths: Tensor<i32>,
     parameters: Parameters,
     buffers: Buffers,
-    workspace: Workspace,
     logits: Tensor<bf16>,
 }
 
 impl Engine {
-    fn new(stream: &Stream, model: Model, rows: usize, tokens: usize) -> Result<Engine> {
-        let shape = model.shape;
-        let cache = Cache::new(stream, shape, rows, tokens)?;
-        let q = Tensor::<bf16>::zeros(stream, [rows, shape.heads, shape.head])?;
+    /// An engine for `rows` sequences of up to `tokens` tokens.
+    pub fn new(stream: &Stream, model: Model, rows: usize, tokens: usize) -> Result<Engine> {
+        let pages = tokens.div_ceil(PAGE);
+        let cache = Cache::new(stream, rows * pages)?;
+        let order: Vec<i32> = (0..(rows * pages) as i32).collect();
+        let table = Tensor::from_slice(stream, &order, [rows, pages])?;
         let none = || Tensor::full(stream, -1, [rows]);
         let step = Step {
             tokens: Tokens {
                 ids: Tensor::zeros(stream, [rows])?,
-                sequences: Tensor::arange(stream, 0, rows as i32)?,
+                rows: Tensor::arange(stream, 0, rows as i32)?,
                 positions: none()?,
+                lengths: none()?,
             },
-            lengths: none()?,
             parameters: Parameters::from_rows(stream, &vec![Options::greedy(); rows])?,
-            buffers: Buffers::new(stream, shape, rows)?,
-            workspace: Workspace::for_decode(
-                stream,
-                &q,
-                &cache.keys[0],
-                &cache.table,
-                paged::Options::default(),
-            )?,
-            logits: Tensor::zeros(stream, [rows, shape.vocabulary])?,
+            buffers: Buffers::new(stream, &cache, &table, 1)?,
+            logits: Tensor::zeros(stream, [rows, VOCABULARY])?,
         };
         Ok(Engine {
             stream: stream.clone(),
             model,
             cache,
+            table,
             step,
             graph: None,
         })
     }
 
     /// Runs a prompt and gives the token behind it. The sequence then takes part in steps as row `row`.
-    fn begin(&mut self, row: usize, prompt: &[i32], options: Options) -> Result<i32> {
+    pub fn begin(&mut self, row: usize, prompt: &[i32], options: Options) -> Result<i32> {
         let (stream, count) = (&self.stream, prompt.len());
         let tokens = Tokens {
             ids: Tensor::from_slice(stream, prompt, [count])?,
-            sequences: Tensor::full(stream, row as i32, [count])?,
+            rows: Tensor::zeros(stream, [count])?,
             positions: Tensor::arange(stream, 0, count as i32)?,
+            lengths: Tensor::full(stream, count as i32, [1])?,
         };
-        let mut buffers = Buffers::new(stream, self.model.shape, count)?;
+        let table = self.table.slice(0, row..row + 1)?;
+        let mut buffers = Buffers::new(stream, &self.cache, &table, count)?;
         self.model
-            .forward(stream, &tokens, &mut self.cache, &mut buffers, None)?;
+            .forward(stream, &tokens, &table, &mut self.cache, &mut buffers)?;
+
         let last = buffers.normed.slice(0, count - 1..count)?;
         let mut logits = self.step.logits.slice_mut(0, row..row + 1)?;
         gemm::matmul(stream, &last, &self.model.head.permute(&[1, 0])?, &mut logits)?;
         self.step.parameters.set(stream, row, options)?;
         let parameters = Parameters::from_rows(stream, &[options])?;
-        let mut token = self.step.tokens.ids.slice_mut(0, row..row + 1)?;
         let position = tokens.positions.slice(0, count - 1..count)?;
+        let mut token = self.step.tokens.ids.slice_mut(0, row..row + 1)?;
         sampling::sample(stream, &logits, &parameters, &position, &mut token)?;
         self.set(row, count as i32, count as i32 + 1)?;
         Ok(self.step.tokens.ids.to_vec()?[row])
     }
 
     /// Ends a sequence: another one may begin in its row.
-    fn end(&mut self, row: usize) -> Result<()> {
+    pub fn end(&mut self, row: usize) -> Result<()> {
         self.set(row, -1, -1)
     }
 
     fn set(&mut self, row: usize, position: i32, length: i32) -> Result<()> {
-        for (numbers, value) in [
-            (&mut self.step.tokens.positions, position),
-            (&mut self.step.lengths, length),
-        ] {
-            numbers
-                .slice_mut(0, row..row + 1)?
-                .copy_from_slice(&self.stream, &[value])?;
+        let Tokens {
+            positions, lengths, ..
+        } = &mut self.step.tokens;
+        for (numbers, value) in [(positions, position), (lengths, length)] {
+            let mut number = numbers.slice_mut(0, row..row + 1)?;
+            number.copy_from_slice(&self.stream, &[value])?;
         }
         Ok(())
     }
 
-    /// One more token of each sequence.
-    fn step(&mut self) -> Result<Vec<i32>> {
-        let (model, cache, step) = (&self.model, &mut self.cache, &mut self.step);
+    /// One more token of each sequence. The first call records the step's launches, later ones repeat them.
+    pub fn step(&mut self) -> Result<Vec<i32>> {
+        let (model, table) = (&self.model, &self.table);
+        let (cache, step) = (&mut self.cache, &mut self.step);
         let graph = match &mut self.graph {
             Some(graph) => graph,
-            none => none.insert(self.stream.capture(|s| {
-                step.record(s, model, cache)
-                    .map_err(|error| tirx_rt::Error::Shape(error.to_string()))
+            none => none.insert(self.stream.capture(|stream| {
+                let recorded = step.record(stream, model, table, cache);
+                recorded.map_err(|error| tirx_rt::Error::Shape(error.to_string()))
             })?),
         };
         graph.launch(&self.stream)?;
@@ -344,56 +303,56 @@ impl Engine {
 }
 
 impl Step {
-    fn record(&mut self, stream: &Stream, model: &Model, cache: &mut Cache) -> tirx_kernels::Result<()> {
-        let decode = Some((&self.lengths, &mut self.workspace));
-        model.forward(stream, &self.tokens, cache, &mut self.buffers, decode)?;
-        gemm::matmul(
-            stream,
-            &self.buffers.normed,
-            &model.head.permute(&[1, 0])?,
-            &mut self.logits,
-        )?;
-        let Tokens { ids, positions, .. } = &mut self.tokens;
+    fn record(
+        &mut self,
+        stream: &Stream,
+        model: &Model,
+        table: &Tensor<i32>,
+        cache: &mut Cache,
+    ) -> tirx_kernels::Result<()> {
+        model.forward(stream, &self.tokens, table, cache, &mut self.buffers)?;
+        let head = model.head.permute(&[1, 0])?;
+        gemm::matmul(stream, &self.buffers.normed, &head, &mut self.logits)?;
+        let Tokens {
+            ids,
+            positions,
+            lengths,
+            ..
+        } = &mut self.tokens;
         sampling::sample(stream, &self.logits, &self.parameters, positions, ids)?;
         paged::advance(stream, positions)?;
-        paged::advance(stream, &mut self.lengths)
+        paged::advance(stream, lengths)
     }
 }
 
 fn main() -> Result<()> {
     let stream = Device::best()?.new_stream()?;
-    let shape = Shape {
-        hidden: 128,
-        inner: 192,
-        layers: 2,
-        heads: 4,
-        heads_of_k: 2,
-        head: 64,
-        vocabulary: 203,
-    };
-    let mut engine = Engine::new(&stream, Model::random(&stream, shape)?, 2, 64)?;
+    let mut engine = Engine::new(&stream, Model::random(&stream)?, 2, 64)?;
     // Three prompts share two rows: the third one begins when a row is free.
-    let mut waiting = vec![(vec![7, 8, 9], 3), (vec![1; 20], 6), (vec![3, 1, 4, 1, 5], 4)];
-    let mut running: [Option<(Vec<i32>, usize)>; 2] = [None, None];
-    while !waiting.is_empty() || running.iter().any(Option::is_some) {
+    let mut waiting = vec![(vec![7, 8, 9], 3), (vec![1; 20], 6), (vec![3, 1, 4, 1, 5], 4)].into_iter();
+    let mut running = [None, None];
+    loop {
         for (row, place) in running.iter_mut().enumerate() {
-            if place.is_none() && !waiting.is_empty() {
-                let (mut tokens, wanted) = waiting.remove(0);
+            if place.is_none()
+                && let Some((mut tokens, more)) = waiting.next()
+            {
+                let end = tokens.len() + more;
                 tokens.push(engine.begin(row, &tokens, Options::greedy())?);
-                let end = tokens.len() + wanted - 1;
                 *place = Some((tokens, end));
             }
+        }
+        if running.iter().all(Option::is_none) {
+            return Ok(());
         }
         let next = engine.step()?;
         for (row, place) in running.iter_mut().enumerate() {
             let Some((tokens, end)) = place else { continue };
             tokens.push(next[row]);
-            if tokens.len() >= *end {
+            if tokens.len() == *end {
                 println!("{tokens:?}");
                 engine.end(row)?;
                 *place = None;
             }
         }
     }
-    Ok(())
 }
