@@ -613,12 +613,35 @@ one_operand!(un64, u64, unary64, scalar_unary64);
 /// float32 `a * b + c`, rounded after each.
 #[inline(always)]
 pub fn multiply_add(v: &mut [Lanes32], d: usize, a: usize, b: usize, c: usize, mask: u32) {
-    let (a, b, c) = (&v[a], &v[b], &v[c]);
+    // The result of a whole warp stays in registers of the CPU.
+    if mask == FULL {
+        v[d] = products_and_sums(&v[a], &v[b], &v[c]);
+    } else {
+        let out = products_and_sums(&v[a], &v[b], &v[c]);
+        put_some(&mut v[d], &out, mask);
+    }
+}
+
+#[inline(always)]
+fn products_and_sums(a: &Lanes32, b: &Lanes32, c: &Lanes32) -> Lanes32 {
     let mut out = [0; LANES];
     for i in 0..LANES {
         out[i] = (f(a[i]) * f(b[i]) + f(c[i])).to_bits();
     }
-    put(&mut v[d], &out, mask)
+    out
+}
+
+/// Writes what `value` gives for each lane of `mask`; it is called for the other lanes, too.
+#[inline(always)]
+pub fn put_each<T: Copy + Default>(d: &mut [T; LANES], mask: u32, value: impl Fn(usize) -> T) {
+    if mask == FULL {
+        for (i, d) in d.iter_mut().enumerate() {
+            *d = value(i);
+        }
+    } else {
+        let out = std::array::from_fn(value);
+        put_some(d, &out, mask);
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use super::Trap;
 use super::place::Spot;
 use super::run::Machine;
-use crate::alu::{FULL, LANES, Lanes32, put};
+use crate::alu::{FULL, LANES, Lanes32, put_each};
 use crate::bytecode::{Access, R, Region, WORD};
 use crate::memory::Storage;
 
@@ -66,11 +66,9 @@ impl Machine<'_, '_> {
                                 self.note_read_words(pc, sheet, first, &at, mask, access)?;
                             }
                             let words = &storage.words[first..];
-                            let mut out = [0; LANES];
-                            for i in 0..LANES {
-                                out[i] = words[at[i] as usize].load(Ordering::Relaxed);
-                            }
-                            put(&mut self.warp.v32[d as usize], &out, mask);
+                            put_each(&mut self.warp.v32[d as usize], mask, |i| {
+                                words[at[i] as usize].load(Ordering::Relaxed)
+                            });
                             return Ok(());
                         }
                     }
@@ -100,11 +98,7 @@ impl Machine<'_, '_> {
             self.read_early(pc, trap)?;
         }
         let words = &self.shared.words[first..];
-        let mut out = [0; LANES];
-        for i in 0..LANES {
-            out[i] = words[at[i] as usize];
-        }
-        put(&mut self.warp.v32[d as usize], &out, mask);
+        put_each(&mut self.warp.v32[d as usize], mask, |i| words[at[i] as usize]);
         Ok(())
     }
 

@@ -167,11 +167,15 @@ impl Pages {
             *named = place as u16;
             beyond |= place;
         }
-        let (mut low, mut high) = (named[0], named[0]);
-        for place in &named {
-            low = low.min(*place);
-            high = high.max(*place);
+        let (mut least, mut most) = ([u16::MAX; 8], [0; 8]);
+        for part in named.chunks_exact(8) {
+            for i in 0..8 {
+                least[i] = least[i].min(part[i]);
+                most[i] = most[i].max(part[i]);
+            }
         }
+        let low = least.into_iter().fold(u16::MAX, u16::min);
+        let high = most.into_iter().fold(0, u16::max);
         let mut pages = (usize::from(low) >> PAGE, usize::from(high) >> PAGE);
         if beyond >> NAMED != 0 {
             let places = || at.iter().map(|at| first + *at as usize);
@@ -186,7 +190,15 @@ impl Pages {
             }
             return coarse::read_lanes(order, &mut self.cells[first..], places, stamp, mask);
         }
-        if !Pages::all(&self.full, pages.0, pages.1) {
+        // Rows of two operands meet in few places: where lanes read the first and the last place alone, these are looked up.
+        let two = || {
+            let mut others = 0;
+            for place in &named {
+                others |= u16::from(*place != low) & u16::from(*place != high);
+            }
+            others == 0 && self.is_written(low.into()) && self.is_written(high.into())
+        };
+        if !Pages::all(&self.full, pages.0, pages.1) && !two() {
             let missing =
                 |lane: &u32| mask >> lane & 1 != 0 && !self.is_written(first + at[*lane as usize] as usize);
             if let Some(lane) = (0..LANES as u32).find(missing) {
