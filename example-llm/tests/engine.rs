@@ -40,3 +40,16 @@ fn steps_continue_prompts() {
         }
     }
 }
+
+#[test]
+fn the_page_shows_the_whole_example() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |file: &str| std::fs::read_to_string(root.join(file)).unwrap();
+    let page = read("../docs/book/src/engine.md");
+    let blocks: Vec<&str> = page
+        .split("```rust,no_run\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap())
+        .collect();
+    assert_eq!(blocks.join("\n"), read("examples/engine.rs"));
+}
