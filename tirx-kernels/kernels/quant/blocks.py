@@ -208,8 +208,6 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
     NUMBERS = T.meta_var({"Q4_K": 12, "Q6_K": 12, "Q8_0": 16, "INT4": 8, "INT4_128": 8, "FP8": 16}[FORMAT])
     FACTORS_OF = T.meta_var({"Q4_K": 0, "Q6_K": 9, "Q8_0": 8, "INT4": 16, "INT4_128": 4, "FP8": 4}[FORMAT])
     T.device_entry()
-    # Two blocks of a multiprocessor have 128 registers for each thread.
-    T.attr({"tirx.launch_bounds_min_blocks_per_sm": 1 if FORMAT == "Q8_0" or FORMAT == "FP8" else 2})
     block, first_row = T.cta_id([blocks, T.ceildiv(rows, 8 * TILES)])
     warp = T.warp_id([WARPS])
     lane = T.lane_id([32])
