@@ -2,9 +2,10 @@
 #![cfg(unix)]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
+
+use tirx_test_tools::stand_in;
 
 const MANIFEST: &str = "[defaults]\ntargets = [\"sm_90a\"]\nptx = \"compute_90\"\n[toolchain]\ncuda = \"13.0\"\n\
     [[kernel]]\nname = \"scale\"\nsource = \"k.py\"\n";
@@ -28,11 +29,7 @@ impl Machine {
     }
 
     fn program(&self, file: &str, body: &str) -> PathBuf {
-        let path = self.path(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path
+        stand_in::script(self.path(file), body)
     }
 
     fn nvcc(&self, file: &str, release: &str) -> PathBuf {

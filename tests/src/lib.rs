@@ -58,6 +58,8 @@ pub mod tools;
 pub mod variants;
 
 pub use tirx_expect::{expressions, machine, runs};
+#[cfg(unix)]
+pub use tirx_test_tools::stand_in;
 pub use tirx_test_tools::{nvcc, skip, skip_test, unit};
 
 use std::collections::{BTreeMap, BTreeSet};

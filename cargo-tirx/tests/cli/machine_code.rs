@@ -303,17 +303,9 @@ fn code_stands_beside_its_lines() {
     }
     // A fake nvdisasm, for its form: the real one is not everywhere.
     let shown = ".text.sums_kernel:\n\t//## File \"/x/k.py\", line 10\n.L_x_0:\n        /*0010*/  LDG.E R2, [R4] ;\n        /*0020*/  @P0 BRA `(.L_x_0) ;\n";
-    let tool = place.0.path("nvdisasm");
-    fs::write(
-        &tool,
-        format!("#!/bin/sh\ngrep -q ELF \"$3\" && printf '%s' '{shown}'\n"),
-    )
-    .unwrap();
-    Command::new("chmod").arg("+x").arg(&tool).status().unwrap();
-    let variables = [
-        ("TIRX_NVCC", place.1.as_str()),
-        ("TIRX_NVDISASM", tool.to_str().unwrap()),
-    ];
+    let body = format!("grep -q ELF \"$3\" && printf '%s' '{shown}'");
+    let tool = script(&place.0, "nvdisasm", &body);
+    let variables = [("TIRX_NVCC", place.1.as_str()), ("TIRX_NVDISASM", &tool)];
     let sass = place.0.run_with(&["asm", "sums"], &variables);
     assert_eq!(sass.code, Some(0), "{}", sass.err);
     assert!(

@@ -1,15 +1,14 @@
 //! `cargo tirx sanitize` and `profile`.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+
+use tirx_test_tools::stand_in;
 
 use super::Folder;
 
 pub(super) fn script(folder: &Folder, name: &str, text: &str) -> String {
-    let path = folder.path(name);
-    fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = stand_in::script(folder.path(name), text);
     path.to_string_lossy().into_owned()
 }
 

@@ -5,7 +5,6 @@
 //! --ignored`).
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -29,8 +28,7 @@ tirx-build = { path = "ROOT/tirx-build", default-features = false }
 "#;
 
 /// A stand-in for nvcc, which candle's build runs some 30 times: its Rust code does not depend on what they make.
-const NVCC: &str = r#"#!/bin/sh
-case "$*" in *--version*) echo "Cuda compilation tools, release 13.0, V13.0.88"; exit 0;; esac
+const NVCC: &str = r#"case "$*" in *--version*) echo "Cuda compilation tools, release 13.0, V13.0.88"; exit 0;; esac
 while [ $# -gt 0 ]; do
     case "$1" in
         -o) : > "$2"; shift;;
@@ -113,9 +111,7 @@ fn an_operation_of_candle_on_gpus_compiles_beside_the_run_time() {
     let script =
         "fn main() -> tirx_build::Result<()> {\n    tirx_build::compile_kernels(\"kernels.toml\")\n}\n";
     fs::write(place.join("build.rs"), script).unwrap();
-    let nvcc = place.join("nvcc");
-    fs::write(&nvcc, NVCC).unwrap();
-    fs::set_permissions(&nvcc, fs::Permissions::from_mode(0o755)).unwrap();
+    let nvcc = tirx_tests::stand_in::script(place.join("nvcc"), NVCC);
     let mut cargo = Command::new(env!("CARGO"));
     cargo
         .env("NVCC", &nvcc)

@@ -1,11 +1,10 @@
 //! Throw-away packages, built by Cargo as a user's are, and a real nvcc whose runs are counted.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use tirx_tests::nvcc;
+use tirx_tests::{nvcc, stand_in};
 
 pub(crate) const BUILD: &str =
     "fn main() -> tirx_build::Result<()> {\n    tirx_build::compile_kernels(\"kernels.toml\")\n}\n";
@@ -138,24 +137,12 @@ impl ScratchPackages {
     }
 
     pub(crate) fn script(&self, body: &str) -> PathBuf {
-        let file = self.path("bin/nvcc");
-        let new = self.path("bin/.nvcc");
-        fs::write(&new, format!("#!/bin/sh\n{body}\n")).unwrap();
-        fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).unwrap();
-        fs::rename(new, &file).unwrap();
-        file
+        stand_in::script(self.path("bin/nvcc"), body)
     }
 
-    /// An nvcc that is a shell script: a fat binary with its arguments and a checksum of the text.
+    /// An nvcc that is a shell script.
     pub(crate) fn fake_nvcc(&self) -> PathBuf {
-        self.script(
-            "case $1 in --version) echo 'Cuda compilation tools, release 13.0, V13.0.88'; exit;; esac\n\
-             all=\"$* $(cksum < kernel.cu)\"\n\
-             while [ $# -gt 0 ]; do if [ \"$1\" = -o ]; then out=$2; fi; shift; done\n\
-             { printf '\\120\\355\\125\\272\\001\\000\\020\\000\\100\\002\\000\\000\\000\\000\\000\\000'\n\
-             printf '\\001\\000\\001\\001\\100\\000\\000\\000\\000\\002\\000\\000\\000\\000\\000\\000'\n\
-             head -c 48 /dev/zero; printf '%-512s' \"$all\"; } > \"$out\"",
-        )
+        stand_in::nvcc(self.path("bin/nvcc"), "13.0", "")
     }
 
     fn lines(&self, file: &str) -> usize {

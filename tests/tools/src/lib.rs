@@ -1,8 +1,10 @@
-//! What the tests of several crates use: which nvcc do they run, and what do they skip?
+//! What the tests of several crates use: which nvcc do they run, which scripts stand in for programs, and what do they skip?
 
 #![forbid(unsafe_code)]
 
 pub mod nvcc;
+#[cfg(unix)]
+pub mod stand_in;
 pub mod unit;
 
 use std::io::Write;

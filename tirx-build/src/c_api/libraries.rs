@@ -150,7 +150,7 @@ fn host_triple() -> String {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use std::fs;
+    use tirx_test_tools::stand_in;
 
     use super::*;
 
@@ -211,11 +211,8 @@ mod tests {
         }
         // A compiler that refuses a text says why.
         let folder = tempfile::tempdir().unwrap();
-        let script = folder.path().join("my-cc");
-        let body = "#!/bin/sh\ncase $* in *tirx_runtime.c*) echo \"k.c:7:1: error: conflicting types for 'tanh'\" >&2; exit 1;; esac\nexec cc \"$@\"\n";
-        fs::write(&script, body).unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(&script, mode).unwrap();
+        let body = "case $* in *tirx_runtime.c*) echo \"k.c:7:1: error: conflicting types for 'tanh'\" >&2; exit 1;; esac\nexec cc \"$@\"";
+        let script = stand_in::script(folder.path().join("my-cc"), body);
         let text = said(&[("CC", script.to_str().unwrap())]);
         assert!(
             text.contains("compiling: ")
@@ -224,11 +221,9 @@ mod tests {
         );
         // A compiler that compiles and does not link.
         let folder = tempfile::tempdir().unwrap();
-        let script = folder.path().join("my-cc");
-        let body = "#!/bin/sh\nfor word; do [ \"$word\" = -shared ] && { echo no linker >&2; exit 1; }; done\nexec cc \"$@\"\n";
-        fs::write(&script, body).unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(&script, mode).unwrap();
+        let body =
+            "for word; do [ \"$word\" = -shared ] && { echo no linker >&2; exit 1; }; done\nexec cc \"$@\"";
+        let script = stand_in::script(folder.path().join("my-cc"), body);
         let text = said(&[("CC", script.to_str().unwrap())]);
         assert!(
             text.contains("making the shared library: no linker") && text.contains(C_COMPILER),

@@ -201,10 +201,10 @@ fn time_limit(environment: &Environment) -> Result<Option<Duration>> {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
     use std::sync::Mutex;
 
     use tirx_core::source::SourceMap;
+    use tirx_test_tools::stand_in;
 
     use super::super::Compilation;
     use super::*;
@@ -214,9 +214,7 @@ mod tests {
     #[test]
     fn a_run_that_takes_long_is_noted() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("nvcc");
-        fs::write(&path, "#!/bin/sh\nsleep 0.6\n").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = stand_in::script(dir.path().join("nvcc"), "sleep 0.6");
         let nvcc = Nvcc {
             path,
             version: Version::new(13, 0),

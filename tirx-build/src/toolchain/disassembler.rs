@@ -105,9 +105,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         let script = |name: &str, text: &str| {
-            fs::create_dir_all(path(name).parent().unwrap()).unwrap();
-            fs::write(path(name), format!("#!/bin/sh\n{text}\n")).unwrap();
-            executable(&path(name)).unwrap();
+            tirx_test_tools::stand_in::script(path(name), text);
         };
         script("nvcc/nvdisasm", "");
         script("path/nvdisasm", "");

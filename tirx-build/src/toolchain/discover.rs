@@ -382,7 +382,8 @@ fn numbered(folder: &Path, prefix: &str) -> Vec<PathBuf> {
 #[cfg(all(test, unix))]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
+
+    use tirx_test_tools::stand_in;
 
     use super::*;
 
@@ -403,11 +404,7 @@ mod tests {
         }
 
         fn script(&self, path: &str, body: &str) -> PathBuf {
-            let file = self.0.path().join(path);
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(&file, format!("#!/bin/sh\n{body}\n")).unwrap();
-            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
-            file
+            stand_in::script(self.0.path().join(path), body)
         }
 
         /// A site-packages folder below `path`, as the answer of a fake python3 in `python/`.

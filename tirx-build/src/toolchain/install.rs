@@ -359,21 +359,16 @@ fn run_and_follow(
 
 #[cfg(all(test, unix))]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use tirx_test_tools::stand_in;
 
     use super::*;
 
     /// A folder with a `python3` that does what `body` says and logs its arguments, and a cache.
     fn place(body: &str) -> (tempfile::TempDir, Environment) {
         let dir = tempfile::tempdir().unwrap();
-        let python = dir.path().join("python3");
         let log = dir.path().join("log");
-        fs::write(
-            &python,
-            format!("#!/bin/sh\necho \"$@\" >> {}\n{body}\n", log.display()),
-        )
-        .unwrap();
-        fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+        let logged = format!("echo \"$@\" >> {}\n{body}", log.display());
+        stand_in::script(dir.path().join("python3"), &logged);
         let path = std::env::join_paths([dir.path(), Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
         let environment = Environment::empty()
             .with("PATH", path)

@@ -81,7 +81,8 @@ pub(crate) fn architectures(environment: &Environment) -> Result<Vec<Gpu>, Strin
 #[cfg(all(test, unix))]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
+
+    use tirx_test_tools::stand_in;
 
     use super::*;
 
@@ -89,9 +90,7 @@ mod tests {
     fn machine(body: Option<&str>) -> (tempfile::TempDir, Environment) {
         let dir = tempfile::tempdir().unwrap();
         if let Some(body) = body {
-            let file = dir.path().join("nvidia-smi");
-            fs::write(&file, format!("#!/bin/sh\n{body}\n")).unwrap();
-            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+            stand_in::script(dir.path().join("nvidia-smi"), body);
         }
         let environment = Environment::empty().with("PATH", dir.path());
         (dir, environment)

@@ -1,10 +1,10 @@
 //! A throw-away package, and an nvcc that is a shell script.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tirx_build::{Builder, Environment, Error, Report};
+use tirx_test_tools::stand_in;
 
 /// A package with a manifest and kernels, and a place for outputs.
 pub(crate) struct Package(tempfile::TempDir);
@@ -52,15 +52,8 @@ impl Package {
     /// As [`nvcc`](Package::nvcc), after running further commands.
     pub(crate) fn nvcc_that(&self, release: &str, more: &str) -> PathBuf {
         let runs = self.path("runs");
-        self.script(&format!(
-            "case $1 in --version) echo 'Cuda compilation tools, release {release}, V{release}.88'; exit;; esac\n\
-             all=\"$*\"\necho \"$all\" >> '{}'\nall=\"$all $(cksum < kernel.cu)\"\n{more}\n\
-             while [ $# -gt 0 ]; do if [ \"$1\" = -o ]; then out=$2; fi; shift; done\n\
-             {{ printf '\\120\\355\\125\\272\\001\\000\\020\\000\\100\\002\\000\\000\\000\\000\\000\\000'\n\
-             printf '\\001\\000\\001\\001\\100\\000\\000\\000\\000\\002\\000\\000\\000\\000\\000\\000'\n\
-             head -c 48 /dev/zero; printf '%-512s' \"$all\"; }} > \"$out\"",
-            runs.display()
-        ))
+        let commands = format!("echo \"$*\" >> '{}'\n{more}", runs.display());
+        stand_in::nvcc(self.path("nvcc"), release, &commands)
     }
 
     /// How often nvcc compiled so far.
@@ -69,10 +62,7 @@ impl Package {
     }
 
     pub(crate) fn script(&self, body: &str) -> PathBuf {
-        let file = self.path("nvcc");
-        fs::write(&file, format!("#!/bin/sh\n{body}\n")).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
-        file
+        stand_in::script(self.path("nvcc"), body)
     }
 
     pub(crate) fn builder(&self, environment: Environment) -> Builder {

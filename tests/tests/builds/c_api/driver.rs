@@ -2,11 +2,11 @@
 //! controlled by environment variables. Each call is a process of its own, because a driver is opened once.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
 use tirx_build::{Builder, CApi, Environment};
+use tirx_tests::stand_in;
 
 const KERNELS: &str = r#"from tvm.script import tirx as T
 
@@ -80,13 +80,6 @@ int cuGetErrorName(int a, const char** name) { *name = a == 7 ? "CUDA_ERROR_SEVE
 int cuGetErrorString(int a, const char** text) { *text = a == 7 ? "it is the seventh" : NULL; return a != 7; }
 "#;
 
-/// An nvcc that makes fat binaries with nothing that runs.
-const NVCC: &str = "#!/bin/sh\ncase $1 in --version) echo 'Cuda compilation tools, release 13.0, V13.0.88'; exit;; esac\n\
-    while [ $# -gt 0 ]; do if [ \"$1\" = -o ]; then out=$2; fi; shift; done\n\
-    { printf '\\120\\355\\125\\272\\001\\000\\020\\000\\100\\002\\000\\000\\000\\000\\000\\000'\n\
-    printf '\\001\\000\\001\\001\\100\\000\\000\\000\\000\\002\\000\\000\\000\\000\\000\\000'\n\
-    head -c 48 /dev/zero; printf '%-512s' x; } > \"$out\"\n";
-
 fn done(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
@@ -130,12 +123,11 @@ fn what_a_driver_cannot_do_is_said() {
         ("kernels.toml", &(kernel("fill") + &kernel("mapped"))),
         ("main.c", PROGRAM),
         ("driver.c", DRIVER),
-        ("nvcc", NVCC),
     ] {
         fs::write(path(file), text).unwrap();
     }
-    fs::set_permissions(path("nvcc"), fs::Permissions::from_mode(0o755)).unwrap();
-    program(folder.path(), "with-code", path("nvcc").to_str().unwrap());
+    let nvcc = stand_in::nvcc(path("nvcc"), "13.0", "");
+    program(folder.path(), "with-code", nvcc.to_str().unwrap());
     program(folder.path(), "without-code", "none");
     for (driver, defines) in [
         ("old.so", &["-DWITHOUT_LAUNCH"][..]),
