@@ -82,11 +82,11 @@ struct Node {
 #[derive(Deserialize)]
 struct Dependency {
     pkg: String,
-    dep_kinds: Vec<Kind>,
+    dep_kinds: Vec<DependencyKind>,
 }
 
 #[derive(Deserialize)]
-struct Kind {
+struct DependencyKind {
     /// None for one that the package itself uses; Cargo tells build scripts of these alone.
     kind: Option<String>,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use tirx_build::compile::FileImports;
 use tirx_core::layout::axes;
-use tirx_services::layout::{MOST, Place, conflicts, places, read, svg};
+use tirx_services::layout::{ElementLocation, MOST, conflicts, places, read, svg};
 
 use crate::failure::{Failure, Result, usage, user};
 use crate::output::{Output, out};
@@ -52,7 +52,7 @@ fn shown(command: &Show) -> Result<String> {
     }
     if names == [axes::MEMORY.name] {
         let rows = conflicts(places.chunks(columns).next().unwrap_or(&[]), command.bytes);
-        let first: Vec<Place> = places.iter().step_by(columns).cloned().collect();
+        let first: Vec<ElementLocation> = places.iter().step_by(columns).cloned().collect();
         let columns = conflicts(&first, command.bytes);
         let _ = writeln!(
             out,

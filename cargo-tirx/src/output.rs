@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use serde::Serialize;
-use tirx_core::diagnostic::{Message, Place};
+use tirx_core::diagnostic::{Message, TextRange};
 
 use crate::failure::{Result, user};
 
@@ -112,7 +112,7 @@ struct JsonSpan<'a> {
 }
 
 fn json(message: &Message) -> String {
-    fn span(place: &Place) -> JsonSpan<'_> {
+    fn span(place: &TextRange) -> JsonSpan<'_> {
         JsonSpan {
             file_name: &place.file,
             byte_start: place.bytes.0,

@@ -365,7 +365,7 @@ struct Named {
     cut: bool,
 }
 
-fn picture(places: &[layout::Place], shape: &[i64], bytes: i64, named: Named) -> LayoutPicture {
+fn picture(places: &[layout::ElementLocation], shape: &[i64], bytes: i64, named: Named) -> LayoutPicture {
     let columns = shape.last().copied().unwrap_or(1).max(1) as usize;
     let axes: Vec<String> = places.first().map_or(Vec::new(), |place| {
         place.0.iter().map(|(name, _)| name.clone()).collect()
@@ -373,7 +373,7 @@ fn picture(places: &[layout::Place], shape: &[i64], bytes: i64, named: Named) ->
     let in_memory = axes == [tirx_core::layout::axes::MEMORY.name];
     let conflicts = in_memory.then(|| {
         let row = places.chunks(columns).next().unwrap_or(&[]);
-        let column: Vec<layout::Place> = places.iter().step_by(columns).cloned().collect();
+        let column: Vec<layout::ElementLocation> = places.iter().step_by(columns).cloned().collect();
         [layout::conflicts(row, bytes), layout::conflicts(&column, bytes)]
     });
     let Named {

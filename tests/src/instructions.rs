@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tirx_core::intrin::mnemonic::lookup::Tokens;
-use tirx_core::intrin::mnemonic::{Direction, Form, Instruction, instructions, types};
+use tirx_core::intrin::mnemonic::{Direction, Instruction, OperandForm, instructions, types};
 use tirx_core::ir::DType;
 
 use crate::generator::Random;
@@ -137,9 +137,9 @@ fn kernel_of(tokens: &Tokens) -> Option<Computing> {
     for (operand, count) in tokens.operands() {
         for _ in 0..count {
             let text = match &operand.form {
-                Form::Immediate(ranges) => ranges[0].0.to_string(),
-                Form::Register if operand.name == "membermask" => "T.uint32(0xffffffff)".into(),
-                Form::Register => {
+                OperandForm::Immediate(ranges) => ranges[0].0.to_string(),
+                OperandForm::Register if operand.name == "membermask" => "T.uint32(0xffffffff)".into(),
+                OperandForm::Register => {
                     let ty = tokens.type_of(operand.ty);
                     let dtype = match ty {
                         "pred" => DType::UINT32,

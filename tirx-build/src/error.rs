@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use tirx_core::diagnostic::{Diagnostic, Diagnostics, Level, Message, Place};
+use tirx_core::diagnostic::{Diagnostic, Diagnostics, Level, Message, TextRange};
 use tirx_core::source::SourceMap;
 
 /// A build that could not be done: one or more rendered messages, plain text, each beginning with `error:`.
@@ -80,7 +80,7 @@ impl Error {
     }
 
     /// The error with a place, where it has none.
-    pub(crate) fn at(mut self, place: Place) -> Error {
+    pub(crate) fn at(mut self, place: TextRange) -> Error {
         if let Some(first) = self
             .messages
             .first_mut()

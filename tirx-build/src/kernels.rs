@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tirx_core::codegen::cuda;
-use tirx_core::diagnostic::{Diagnostic, Level, Message, Place};
+use tirx_core::diagnostic::{Diagnostic, Level, Message, TextRange};
 use tirx_core::ir::abi::ParamKind;
 use tirx_core::ir::{AttrValue, IRModule, PrimFunc, on_one_stack, verify};
 use tirx_core::script::NoImports;
@@ -381,7 +381,7 @@ pub(crate) fn jobs(manifest: &Manifest, kernels: &[GeneratedKernel]) -> Vec<Job>
             jobs.push(Job {
                 file: variant.file.clone(),
                 what: format!("kernel `{}`", variant.file.replace('-', "::")),
-                place: Place::of(&compiled.sources, compiled.authored.span),
+                place: TextRange::of(&compiled.sources, compiled.authored.span),
                 text: compiled.cuda.text.clone(),
                 lines: compiled.cuda.lines.clone(),
                 since: compiled.cuda.since.clone(),

@@ -21,9 +21,9 @@ use crate::{Error, Result};
 /// println!("{:?}", end.elapsed_since(&start)?);
 /// # Ok::<(), tirx_rt::Error>(())
 /// ```
-pub struct Event(Kind);
+pub struct Event(EventKind);
 
-enum Kind {
+enum EventKind {
     Cuda(CudaEvent),
     /// A simulator has done its work when the call returns.
     #[cfg(feature = "simulator")]
@@ -43,10 +43,10 @@ impl Stream {
         match &self.0 {
             StreamKind::Cuda(stream) => stream
                 .record_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT))
-                .map(|event| Event(Kind::Cuda(event)))
+                .map(|event| Event(EventKind::Cuda(event)))
                 .map_err(failed("recording an event")),
             #[cfg(feature = "simulator")]
-            StreamKind::Simulator(simulator) => Ok(Event(Kind::Simulator {
+            StreamKind::Simulator(simulator) => Ok(Event(EventKind::Simulator {
                 time: Instant::now(),
                 device: simulator.id(),
             })),
@@ -60,7 +60,7 @@ impl Stream {
     pub fn wait(&self, event: &Event) -> Result<()> {
         crate::graph::forbid_on(self, "waiting for an event")?;
         match (&self.0, &event.0) {
-            (StreamKind::Cuda(stream), Kind::Cuda(event)) => {
+            (StreamKind::Cuda(stream), EventKind::Cuda(event)) => {
                 stream.wait(event).map_err(failed("waiting for an event"))
             }
             // A simulator runs its work when it is called.
@@ -90,9 +90,9 @@ impl Event {
     /// Those of the work.
     pub fn is_done(&self) -> Result<bool> {
         match &self.0 {
-            Kind::Cuda(event) => event.try_is_complete().map_err(failed("asking for an event")),
+            EventKind::Cuda(event) => event.try_is_complete().map_err(failed("asking for an event")),
             #[cfg(feature = "simulator")]
-            Kind::Simulator { .. } => Ok(true),
+            EventKind::Simulator { .. } => Ok(true),
         }
     }
 
@@ -102,9 +102,9 @@ impl Event {
     /// Those of the work.
     pub fn synchronize(&self) -> Result<()> {
         match &self.0 {
-            Kind::Cuda(event) => event.synchronize().map_err(failed("waiting for an event")),
+            EventKind::Cuda(event) => event.synchronize().map_err(failed("waiting for an event")),
             #[cfg(feature = "simulator")]
-            Kind::Simulator { .. } => Ok(()),
+            EventKind::Simulator { .. } => Ok(()),
         }
     }
 
@@ -115,14 +115,16 @@ impl Event {
     /// [`Error::Shape`] where the events are of different devices; those of the work.
     pub fn elapsed_since(&self, start: &Event) -> Result<Duration> {
         match (&start.0, &self.0) {
-            (Kind::Cuda(start), Kind::Cuda(end)) if start.context().cu_ctx() == end.context().cu_ctx() => {
+            (EventKind::Cuda(start), EventKind::Cuda(end))
+                if start.context().cu_ctx() == end.context().cu_ctx() =>
+            {
                 let milliseconds = start.elapsed_ms(end).map_err(failed("timing two events"))?;
                 Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3))
             }
             #[cfg(feature = "simulator")]
             (
-                Kind::Simulator { time, device },
-                Kind::Simulator {
+                EventKind::Simulator { time, device },
+                EventKind::Simulator {
                     time: end,
                     device: other,
                 },
@@ -137,9 +139,9 @@ impl Event {
 impl fmt::Debug for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let device = match &self.0 {
-            Kind::Cuda(event) => format!("cuda({})", event.context().ordinal()),
+            EventKind::Cuda(event) => format!("cuda({})", event.context().ordinal()),
             #[cfg(feature = "simulator")]
-            Kind::Simulator { device, .. } => format!("simulator({})", -1 - device),
+            EventKind::Simulator { device, .. } => format!("simulator({})", -1 - device),
         };
         write!(f, "event of {device}")
     }

@@ -12,10 +12,10 @@ use crate::{AsTensor, AsTensorMut, Error, Result, Stream, Tensor, TensorMap};
 
 /// An argument of a packed call.
 #[derive(Clone, Copy)]
-pub struct Arg<'a>(Kind<'a>);
+pub struct Arg<'a>(ArgKind<'a>);
 
 #[derive(Clone, Copy)]
-enum Kind<'a> {
+enum ArgKind<'a> {
     Tensor(TensorArg<'a>),
     Int(i64),
     Float(f64),
@@ -64,7 +64,7 @@ impl<'a> Arg<'a> {
 
     #[inline]
     fn new<T: Element>(tensor: &'a Tensor<T>, data: u64, byte_offset: u64) -> Arg<'a> {
-        Arg(Kind::Tensor(TensorArg {
+        Arg(ArgKind::Tensor(TensorArg {
             storage: tensor.storage(),
             shape: tensor.shape_ref(),
             strides: tensor.strides_ref(),
@@ -78,25 +78,25 @@ impl<'a> Arg<'a> {
     /// An integer.
     #[inline]
     pub fn int(value: i64) -> Arg<'a> {
-        Arg(Kind::Int(value))
+        Arg(ArgKind::Int(value))
     }
 
     /// A number.
     #[inline]
     pub fn float(value: f64) -> Arg<'a> {
-        Arg(Kind::Float(value))
+        Arg(ArgKind::Float(value))
     }
 
     /// A truth value.
     #[inline]
     pub fn bool(value: bool) -> Arg<'a> {
-        Arg(Kind::Bool(value))
+        Arg(ArgKind::Bool(value))
     }
 
     /// A tensor map.
     #[inline]
     pub fn tensor_map(map: &'a TensorMap) -> Arg<'a> {
-        Arg(Kind::TensorMap(map))
+        Arg(ArgKind::TensorMap(map))
     }
 
     /// The tensor map.
@@ -106,7 +106,7 @@ impl<'a> Arg<'a> {
     #[inline]
     pub fn as_tensor_map(&self) -> Result<&'a TensorMap> {
         match self.0 {
-            Kind::TensorMap(map) => Ok(map),
+            ArgKind::TensorMap(map) => Ok(map),
             _ => Err(Error::Shape("an argument is not a tensor map".to_string())),
         }
     }
@@ -115,11 +115,11 @@ impl<'a> Arg<'a> {
     #[inline]
     pub fn type_index(&self) -> i32 {
         match self.0 {
-            Kind::Tensor(_) => 70,
-            Kind::Int(_) => 1,
-            Kind::Bool(_) => 2,
-            Kind::Float(_) => 3,
-            Kind::TensorMap(_) => 4,
+            ArgKind::Tensor(_) => 70,
+            ArgKind::Int(_) => 1,
+            ArgKind::Bool(_) => 2,
+            ArgKind::Float(_) => 3,
+            ArgKind::TensorMap(_) => 4,
         }
     }
 
@@ -127,11 +127,11 @@ impl<'a> Arg<'a> {
     #[inline]
     pub fn as_i64(&self) -> i64 {
         match self.0 {
-            Kind::Int(v) => v,
-            Kind::Bool(v) => v as i64,
-            Kind::Float(v) => v as i64,
-            Kind::Tensor(t) => t.data as i64,
-            Kind::TensorMap(_) => 0,
+            ArgKind::Int(v) => v,
+            ArgKind::Bool(v) => v as i64,
+            ArgKind::Float(v) => v as i64,
+            ArgKind::Tensor(t) => t.data as i64,
+            ArgKind::TensorMap(_) => 0,
         }
     }
 
@@ -139,10 +139,10 @@ impl<'a> Arg<'a> {
     #[inline]
     pub fn as_f64(&self) -> f64 {
         match self.0 {
-            Kind::Int(v) => v as f64,
-            Kind::Bool(v) => v as i64 as f64,
-            Kind::Float(v) => v,
-            Kind::Tensor(_) | Kind::TensorMap(_) => f64::NAN,
+            ArgKind::Int(v) => v as f64,
+            ArgKind::Bool(v) => v as i64 as f64,
+            ArgKind::Float(v) => v,
+            ArgKind::Tensor(_) | ArgKind::TensorMap(_) => f64::NAN,
         }
     }
 
@@ -150,8 +150,8 @@ impl<'a> Arg<'a> {
     #[inline]
     fn storage(&self) -> Option<&'a Arc<Storage>> {
         match self.0 {
-            Kind::Tensor(tensor) => Some(tensor.storage),
-            Kind::TensorMap(map) => map.storage(),
+            ArgKind::Tensor(tensor) => Some(tensor.storage),
+            ArgKind::TensorMap(map) => map.storage(),
             _ => None,
         }
     }
@@ -159,7 +159,7 @@ impl<'a> Arg<'a> {
     #[inline]
     fn as_tensor(&self) -> Option<&TensorArg<'a>> {
         match &self.0 {
-            Kind::Tensor(t) => Some(t),
+            ArgKind::Tensor(t) => Some(t),
             _ => None,
         }
     }
@@ -502,7 +502,7 @@ pub fn begin<'s>(
     let device = stream.device_id();
     for (index, arg) in args.iter().enumerate() {
         match &arg.0 {
-            Kind::TensorMap(map) if map.device_id() != device => {
+            ArgKind::TensorMap(map) if map.device_id() != device => {
                 let argument = names.get(index).copied().unwrap_or("?");
                 let (expected, actual) = (device, map.device_id());
                 return Err(mismatch(
@@ -514,7 +514,7 @@ pub fn begin<'s>(
                     actual,
                 ));
             }
-            Kind::Tensor(tensor) if tensor.storage.device_id() != device => {
+            ArgKind::Tensor(tensor) if tensor.storage.device_id() != device => {
                 return Err(wrong_device(stream, tensor, index, names, kernel));
             }
             _ => {}

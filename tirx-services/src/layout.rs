@@ -89,9 +89,9 @@ fn allocated(module: &tirx_core::ir::IRModule) -> Option<Buffer> {
 
 /// The place of an element: a number on each axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place(pub Vec<(String, i128)>);
+pub struct ElementLocation(pub Vec<(String, i128)>);
 
-impl Place {
+impl ElementLocation {
     /// The numbers, with slashes between them.
     pub fn text(&self) -> String {
         let numbers: Vec<String> = self.0.iter().map(|(_, n)| n.to_string()).collect();
@@ -115,7 +115,7 @@ impl Place {
 ///
 /// # Errors
 /// A layout that is not constant.
-pub fn places(layout: &Layout, shape: &[i64]) -> Result<Vec<Place>> {
+pub fn places(layout: &Layout, shape: &[i64]) -> Result<Vec<ElementLocation>> {
     let extents: Vec<Expr> = shape.iter().map(|e| Expr::int32(*e as i32)).collect();
     places_within(layout, &extents, shape)
 }
@@ -124,7 +124,7 @@ pub fn places(layout: &Layout, shape: &[i64]) -> Result<Vec<Place>> {
 ///
 /// # Errors
 /// A layout that is not constant.
-pub fn places_within(layout: &Layout, extents: &[Expr], shape: &[i64]) -> Result<Vec<Place>> {
+pub fn places_within(layout: &Layout, extents: &[Expr], shape: &[i64]) -> Result<Vec<ElementLocation>> {
     let count: i64 = shape.iter().product();
     let mut analyzer = tirx_core::arith::Analyzer::new();
     (0..count)
@@ -141,13 +141,15 @@ pub fn places_within(layout: &Layout, extents: &[Expr], shape: &[i64]) -> Result
                 at.map(|at| (axis.0.to_string(), at))
             });
             let place: Option<Vec<_>> = place.collect();
-            place.map(Place).ok_or_else(|| user("the layout is not constant"))
+            place
+                .map(ElementLocation)
+                .ok_or_else(|| user("the layout is not constant"))
         })
         .collect()
 }
 
 /// The number of words of each bank that a warp touches when its lanes read the first elements of a line.
-fn banks(line: &[Place], bytes: i64) -> [usize; 32] {
+fn banks(line: &[ElementLocation], bytes: i64) -> [usize; 32] {
     let mut words: Vec<i128> = line
         .iter()
         .take(32)
@@ -164,7 +166,7 @@ fn banks(line: &[Place], bytes: i64) -> [usize; 32] {
 }
 
 /// The most words of one bank that a warp touches: the number of conflicting accesses.
-pub fn conflicts(line: &[Place], bytes: i64) -> usize {
+pub fn conflicts(line: &[ElementLocation], bytes: i64) -> usize {
     banks(line, bytes).into_iter().max().unwrap_or(0).max(1)
 }
 
@@ -175,7 +177,7 @@ const BANK: usize = 22;
 
 /// One cell per element, coloured by its thread or its bank; below elements of memory, the number of words of each bank
 /// that a warp touches when it reads a row, and when it reads a column.
-pub fn svg(places: &[Place], columns: usize, bytes: i64) -> String {
+pub fn svg(places: &[ElementLocation], columns: usize, bytes: i64) -> String {
     let rows = places.len().div_ceil(columns);
     let in_memory = places
         .first()
@@ -207,7 +209,7 @@ pub fn svg(places: &[Place], columns: usize, bytes: i64) -> String {
         cell(x, y, CELL, &format!("hsl({hue},60%,80%)"), &place.text());
     }
     if in_memory {
-        let first: Vec<Place> = places.iter().step_by(columns).cloned().collect();
+        let first: Vec<ElementLocation> = places.iter().step_by(columns).cloned().collect();
         let top = rows * CELL + 16;
         let row = places.chunks(columns).next().unwrap_or(&[]);
         let lines = [banks(row, bytes), banks(&first, bytes)];

@@ -17,7 +17,7 @@ use crate::simulate::{inferred_shape, named, scalar, shown_name};
 use crate::tensor_map::{self, Source};
 
 /// The arguments of a call.
-pub(crate) struct Call {
+pub(crate) struct BoundArguments {
     pub(crate) arguments: Vec<Argument>,
     pub(crate) names: Vec<String>,
     pub(crate) tensors: Vec<Tensor<u8>>,
@@ -35,7 +35,7 @@ pub(crate) struct Given<'a> {
 }
 
 /// The arguments with which a kernel is called.
-pub(crate) fn arguments(given: Given<'_>, stream: &Stream, code: &KernelCode) -> Result<Call> {
+pub(crate) fn arguments(given: Given<'_>, stream: &Stream, code: &KernelCode) -> Result<BoundArguments> {
     let func = &code.authored;
     let names: Vec<String> = func.params.iter().map(|param| shown_name(func, param)).collect();
     let mut sizes = named("--size", given.sizes)?;
@@ -169,7 +169,7 @@ pub(crate) fn arguments(given: Given<'_>, stream: &Stream, code: &KernelCode) ->
             "--tensor-map {unknown}: the kernel takes no such tensor map"
         )));
     }
-    Ok(Call {
+    Ok(BoundArguments {
         arguments,
         names,
         tensors,

@@ -7,7 +7,7 @@ use tirx_rt::interpreted::{Interpreted, device_function};
 use tirx_rt::{DeviceProperties, KernelImage, Stream, Tensor};
 use tirx_sim::host;
 
-use super::arguments::Call;
+use super::arguments::BoundArguments;
 use crate::failure::{Result, user};
 
 /// Whether machine code for a target runs on a GPU.
@@ -68,7 +68,7 @@ pub(crate) struct Launches {
 }
 
 /// The launches of one call, by its host function.
-pub(crate) fn launches(stream: &Stream, code: &KernelCode, call: &Call) -> Result<Launches> {
+pub(crate) fn launches(stream: &Stream, code: &KernelCode, call: &BoundArguments) -> Result<Launches> {
     let module = &code.lowered;
     let mut all = Vec::new();
     let (mut read, mut written) = (0, 0);

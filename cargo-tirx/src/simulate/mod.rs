@@ -52,7 +52,7 @@ pub(crate) struct Simulate {
     /// Continues after findings of these kinds, so that results can still be compared. Accesses made by a warp together with an
     /// uninitialized read are not checked for races.
     #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',')]
-    continue_after: Vec<Kind>,
+    continue_after: Vec<ContinuableFault>,
     /// Branches and loop iterations allowed per block; defaults to TIRX_SIM_STEP_LIMIT, or 2^28.
     #[arg(long, value_name = "STEPS")]
     step_limit: Option<u64>,
@@ -112,7 +112,7 @@ pub(crate) struct Simulate {
 
 /// What --continue-after may name.
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
-enum Kind {
+enum ContinuableFault {
     /// Reads of shared, local or tensor memory that no thread has written; they give zeros.
     UnwrittenReads,
     /// Tensor memory that is freed while other threads use it; they use it until it is allocated again.
@@ -127,15 +127,15 @@ enum Kind {
     MissingFences,
 }
 
-impl From<Kind> for Excusable {
-    fn from(kind: Kind) -> Excusable {
+impl From<ContinuableFault> for Excusable {
+    fn from(kind: ContinuableFault) -> Excusable {
         match kind {
-            Kind::UnwrittenReads => Excusable::UnwrittenRead,
-            Kind::FreedColumns => Excusable::FreedColumns,
-            Kind::DoubleArrivals => Excusable::DoubleArrival,
-            Kind::UnfinishedReads => Excusable::UnfinishedRead,
-            Kind::UnwaitedLoads => Excusable::UnwaitedLoad,
-            Kind::MissingFences => Excusable::MissingFence,
+            ContinuableFault::UnwrittenReads => Excusable::UnwrittenRead,
+            ContinuableFault::FreedColumns => Excusable::FreedColumns,
+            ContinuableFault::DoubleArrivals => Excusable::DoubleArrival,
+            ContinuableFault::UnfinishedReads => Excusable::UnfinishedRead,
+            ContinuableFault::UnwaitedLoads => Excusable::UnwaitedLoad,
+            ContinuableFault::MissingFences => Excusable::MissingFence,
         }
     }
 }

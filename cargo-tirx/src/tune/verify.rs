@@ -7,14 +7,14 @@ use tirx_core::ir::{DType, Minifloat};
 use tirx_rt::{bf16, f16};
 use tirx_sim::host::Argument;
 
-use crate::bench::arguments::Call;
+use crate::bench::arguments::BoundArguments;
 use crate::failure::{Result, user};
 
 /// The tensors after a call: type and bytes.
 pub(super) struct Outputs(Vec<(String, DType, Vec<u8>)>);
 
 impl Outputs {
-    pub(super) fn of_call(call: &Call) -> Result<Outputs> {
+    pub(super) fn of_call(call: &BoundArguments) -> Result<Outputs> {
         let mut tensors = call.tensors.iter();
         let mut outputs = Vec::new();
         for (name, argument) in call.names.iter().zip(&call.arguments) {

@@ -9,7 +9,7 @@ mod place;
 
 use std::fs;
 
-use place::{Place, isolated, real_nvcc};
+use place::{ShippedPackages, isolated, real_nvcc};
 
 const KERNELS: &str = r#"from tvm.script import tirx as T
 
@@ -66,9 +66,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 "#;
 
 /// A place with the package `shipped` and a bundle that the command line made with the real nvcc.
-fn bundled(single: bool) -> Option<Place> {
+fn bundled(single: bool) -> Option<ShippedPackages> {
     let nvcc = real_nvcc()?;
-    let place = Place::new();
+    let place = ShippedPackages::new();
     place.package("shipped");
     for (file, text) in [
         ("kernels.py", KERNELS),
@@ -123,12 +123,12 @@ fn a_packaged_crate_builds_from_its_tarball_without_nvcc_python_and_network() {
 }
 
 /// A change to a bundle, and the resulting message of a build.
-type Damage<'a> = (&'a dyn Fn(&Place, &str), &'a [&'a str]);
+type Damage<'a> = (&'a dyn Fn(&ShippedPackages, &str), &'a [&'a str]);
 
 #[test]
 fn bundles_that_do_not_fit_are_refused_by_the_build() {
     let Some(place) = bundled(false) else { return };
-    let bytes = |place: &Place, file: &str, change: &dyn Fn(&mut Vec<u8>)| {
+    let bytes = |place: &ShippedPackages, file: &str, change: &dyn Fn(&mut Vec<u8>)| {
         let path = place.path(file);
         let mut bytes = fs::read(&path).unwrap();
         change(&mut bytes);

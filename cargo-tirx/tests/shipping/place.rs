@@ -36,7 +36,7 @@ fn outcome(command: &mut Command) -> Outcome {
 
 /// A folder of packages. What they depend on is compiled into the workspace's target directory, so that what the tests
 /// have compiled is used again.
-pub(crate) struct Place {
+pub(crate) struct ShippedPackages {
     folder: tempfile::TempDir,
     target: PathBuf,
 }
@@ -64,10 +64,10 @@ const FOREIGN: [&str; 12] = [
     "PROFILE",
 ];
 
-impl Place {
-    pub(crate) fn new() -> Place {
+impl ShippedPackages {
+    pub(crate) fn new() -> ShippedPackages {
         let program = std::env::current_exe().unwrap();
-        Place {
+        ShippedPackages {
             folder: tempfile::Builder::new()
                 .prefix("with a space ")
                 .tempdir()
@@ -220,7 +220,7 @@ fn without_network() -> Option<&'static [&'static str]> {
 }
 
 /// Runs Cargo in a package with no network, and with no programs but Rust's and a linker: no nvcc, no Python.
-pub(crate) fn isolated(place: &Place, package: &str, arguments: &[&str]) -> Outcome {
+pub(crate) fn isolated(place: &ShippedPackages, package: &str, arguments: &[&str]) -> Outcome {
     let cargo = Path::new(env!("CARGO"));
     let programs = place.folder("programs");
     let path = std::env::var_os("PATH").unwrap_or_default();

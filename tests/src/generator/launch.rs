@@ -3,7 +3,7 @@
 use tirx_core::ir::DType;
 
 use super::bounds::Bounds;
-use super::memory::{Access, Array, Extent, Form, Scope, shape_of};
+use super::memory::{Access, Array, ElementOrder, Extent, Scope, shape_of};
 use super::program::{Argument, Expr, Kernel, Node, pieces};
 use super::random::Random;
 use super::{FLOAT8, FLOATS, Generator, INTEGERS, Value, functions};
@@ -399,14 +399,14 @@ impl Generator {
     }
 
     /// The arrangement of elements that belong to threads.
-    pub(super) fn form(&mut self) -> Form {
+    pub(super) fn form(&mut self) -> ElementOrder {
         self.random
             .pick(&[
-                Form::Flat,
-                Form::Flat,
-                Form::Interleaved,
-                Form::Rows,
-                Form::Columns,
+                ElementOrder::Flat,
+                ElementOrder::Flat,
+                ElementOrder::Interleaved,
+                ElementOrder::Rows,
+                ElementOrder::Columns,
             ])
             .clone()
     }
@@ -451,15 +451,15 @@ impl Generator {
         let dtype = self.any_dtype();
         let each = *self.random.pick(&[1i64, 2, 4, 3]);
         let (form, shape) = if each == 1 && self.random.chance(60) {
-            (Form::Flat, vec![(symbol.to_string(), value)])
+            (ElementOrder::Flat, vec![(symbol.to_string(), value)])
         } else if self.random.chance(70) {
             (
-                Form::Rows,
+                ElementOrder::Rows,
                 vec![(symbol.to_string(), value), (each.to_string(), each)],
             )
         } else {
             (
-                Form::Columns,
+                ElementOrder::Columns,
                 vec![(each.to_string(), each), (symbol.to_string(), value)],
             )
         };

@@ -17,7 +17,7 @@ pub(super) enum Extent {
 
 /// How the elements that belong to one thread are indexed; `owner` is the thread's number among `owners`.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Form {
+pub(super) enum ElementOrder {
     /// `[owner * each + j]`.
     Flat,
     /// `[j * owners + owner]`.
@@ -37,14 +37,14 @@ pub(super) enum Access {
     Private,
     /// Each thread reads and writes its own elements.
     Own {
-        form: Form,
+        form: ElementOrder,
         owner: Expr,
         owners: i64,
         each: i64,
     },
     /// Every thread reads everywhere; each writes its own elements, between barriers.
     Shared {
-        form: Form,
+        form: ElementOrder,
         owner: Expr,
         owners: i64,
         each: i64,
@@ -85,11 +85,11 @@ pub(super) enum Scope {
 }
 
 /// The shape in which a thread's elements are arranged.
-pub(super) fn shape_of(form: &Form, owners: i64, each: i64) -> Vec<i64> {
+pub(super) fn shape_of(form: &ElementOrder, owners: i64, each: i64) -> Vec<i64> {
     match form {
-        Form::Flat | Form::Interleaved => vec![owners * each],
-        Form::Rows => vec![owners, each],
-        Form::Columns => vec![each, owners],
+        ElementOrder::Flat | ElementOrder::Interleaved => vec![owners * each],
+        ElementOrder::Rows => vec![owners, each],
+        ElementOrder::Columns => vec![each, owners],
     }
 }
 
@@ -205,13 +205,13 @@ impl Generator {
         let size = Bounds::Int(0, (*owners * *each - 1) as i128);
         let (owner, j) = (owner.clone(), j);
         match form {
-            Form::Rows => vec![owner, j],
-            Form::Columns => vec![j, owner],
-            Form::Flat if *each == 1 && self.random.chance(50) => vec![owner],
-            Form::Flat => {
+            ElementOrder::Rows => vec![owner, j],
+            ElementOrder::Columns => vec![j, owner],
+            ElementOrder::Flat if *each == 1 && self.random.chance(50) => vec![owner],
+            ElementOrder::Flat => {
                 vec![Expr::new(dtype, size, pieces!["(", owner, format!(" * {each} + "), j, ")"]).fixed()]
             }
-            Form::Interleaved => {
+            ElementOrder::Interleaved => {
                 vec![
                     Expr::new(
                         dtype,
@@ -272,9 +272,9 @@ impl Generator {
             } => {
                 let (owner, j) = (owner.clone(), counter(&names[0], *each));
                 match form {
-                    Form::Rows => vec![owner, j],
-                    Form::Columns => vec![j, owner],
-                    Form::Flat => vec![
+                    ElementOrder::Rows => vec![owner, j],
+                    ElementOrder::Columns => vec![j, owner],
+                    ElementOrder::Flat => vec![
                         Expr::new(
                             DType::INT32,
                             Bounds::Int(0, (owners * each - 1) as i128),
@@ -282,7 +282,7 @@ impl Generator {
                         )
                         .fixed(),
                     ],
-                    Form::Interleaved => vec![
+                    ElementOrder::Interleaved => vec![
                         Expr::new(
                             DType::INT32,
                             Bounds::Int(0, (owners * each - 1) as i128),

@@ -3,7 +3,7 @@
 use tirx_core::ir::DType;
 
 use super::bounds::{Bounds, most};
-use super::memory::{Access, Array, Extent, Form, access, counter};
+use super::memory::{Access, Array, ElementOrder, Extent, access, counter};
 use super::program::{Expr, Node, pieces};
 use super::{Generator, Value};
 
@@ -22,7 +22,7 @@ impl Generator {
     fn row(&mut self, lanes: i64) -> Option<(Array, Expr)> {
         let fits = |a: &Array| match &a.access {
             Access::Own {
-                form: Form::Flat,
+                form: ElementOrder::Flat,
                 each,
                 ..
             } => *each >= lanes,
@@ -81,7 +81,7 @@ impl Generator {
         let lanes = *self.random.pick(&[2i64, 4]);
         match array.access {
             Access::Shared {
-                form: Form::Flat,
+                form: ElementOrder::Flat,
                 each,
                 ..
             } if each >= lanes => {}

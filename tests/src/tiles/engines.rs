@@ -146,9 +146,9 @@ pub(super) fn program(arch: &'static str, threads: usize, tensors: &[Tensor], li
     }
 }
 
-type Form = fn(&mut Random) -> TileProgram;
+type ProgramGenerator = fn(&mut Random) -> TileProgram;
 
-const FORMS: &[Form] = &[
+const FORMS: &[ProgramGenerator] = &[
     tensor_copies,
     to_the_other_block,
     matrix_fragments,
@@ -163,7 +163,7 @@ const FORMS: &[Form] = &[
 ];
 
 /// Forms that have a turn beside these. Random programs are without them, so that the seeds of known figures keep their programs.
-const OF_ONE_THREAD: &[Form] = &[vectors_of_a_thread, reductions_of_a_thread];
+const OF_ONE_THREAD: &[ProgramGenerator] = &[vectors_of_a_thread, reductions_of_a_thread];
 
 /// A program of a random form.
 pub(super) fn generate(random: &mut Random) -> TileProgram {

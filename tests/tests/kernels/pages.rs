@@ -36,7 +36,7 @@ macro_rules! elements {
 elements!(f32: FLOAT32, f16: FLOAT16, i32: INT32);
 
 /// A kernel of a page and what it is called with.
-struct Call {
+struct PageCall {
     page: &'static str,
     kernel: &'static str,
     defines: Defines,
@@ -46,9 +46,9 @@ struct Call {
     stand_ins: StandIns,
 }
 
-impl Call {
-    fn new(page: &'static str, kernel: &'static str) -> Call {
-        Call {
+impl PageCall {
+    fn new(page: &'static str, kernel: &'static str) -> PageCall {
+        PageCall {
             page,
             kernel,
             defines: Defines::new(),
@@ -59,19 +59,19 @@ impl Call {
         }
     }
 
-    fn define(mut self, name: &str, value: &str) -> Call {
+    fn define(mut self, name: &str, value: &str) -> PageCall {
         self.defines.insert(name.into(), constant(value));
         self
     }
 
     /// A compact tensor.
-    fn tensor<T: Element>(self, shape: &[i64], values: &[T]) -> Call {
+    fn tensor<T: Element>(self, shape: &[i64], values: &[T]) -> PageCall {
         assert_eq!(shape.iter().product::<i64>() as usize, values.len());
         self.view(shape, 0, values)
     }
 
     /// A tensor of `shape` whose first element is `offset` elements into storage that may be larger.
-    fn view<T: Element>(mut self, shape: &[i64], offset: u64, storage: &[T]) -> Call {
+    fn view<T: Element>(mut self, shape: &[i64], offset: u64, storage: &[T]) -> PageCall {
         let bytes: Vec<u8> = storage.iter().flat_map(|v| v.bytes()).collect();
         let allocation = self.memory.alloc(bytes.len());
         allocation.write(0, &bytes);
@@ -85,7 +85,7 @@ impl Call {
         self
     }
 
-    fn scalar(mut self, argument: Argument) -> Call {
+    fn scalar(mut self, argument: Argument) -> PageCall {
         self.arguments.push(argument);
         self
     }
@@ -94,7 +94,7 @@ impl Call {
         mut self,
         name: &str,
         function: impl Fn(&mut tirx_sim::StandInCall) -> Result<u64, String> + Send + Sync + 'static,
-    ) -> Call {
+    ) -> PageCall {
         self.stand_ins.register(name, function);
         self
     }
@@ -170,20 +170,20 @@ fn functions_and_parameters() {
     let a = numbers(256);
     let out = [0f32; 256];
     for kernel in ["handles", "buffers", "launch_bounds"] {
-        let call = Call::new("page_functions", kernel);
+        let call = PageCall::new("page_functions", kernel);
         call.tensor(&[256], &a).tensor(&[256], &out).gives(&a);
     }
-    Call::new("page_functions", "scal")
+    PageCall::new("page_functions", "scal")
         .tensor(&[256], &a)
         .tensor(&[256], &out)
         .scalar(Argument::Float(3.0))
         .gives(&collect(256, |i| a[i] * 3.0));
-    Call::new("scale", "scale")
+    PageCall::new("scale", "scale")
         .tensor(&[256], &a)
         .tensor(&[256], &out)
         .gives(&collect(256, |i| a[i] * 2.0));
     let b = numbers(300)[44..].to_vec();
-    Call::new("page_functions_jit", "add")
+    PageCall::new("page_functions_jit", "add")
         .define("N", "256")
         .tensor(&[256], &a)
         .tensor(&[256], &b)
@@ -196,7 +196,7 @@ fn one_kernel_for_any_size() {
     for n in [1usize, 100, 200] {
         let a = numbers(n);
         for (page, kernel) in [("page_functions", "scale_dyn"), ("page_launches", "merged")] {
-            Call::new(page, kernel)
+            PageCall::new(page, kernel)
                 .tensor(&[n as i64], &a)
                 .tensor(&[n as i64], &vec![0f32; n])
                 .gives(&collect(n, |i| a[i] * 2.0));
@@ -207,7 +207,7 @@ fn one_kernel_for_any_size() {
 #[test]
 fn arguments_are_checked_before_the_launch() {
     let a = numbers(256);
-    let scale_dyn = || Call::new("page_functions", "scale_dyn");
+    let scale_dyn = || PageCall::new("page_functions", "scale_dyn");
     scale_dyn()
         .tensor(&[100], &a[..100])
         .tensor(&[200], &a[..200])
@@ -220,7 +220,7 @@ fn arguments_are_checked_before_the_launch() {
         .tensor(&[256], &[1i32; 256])
         .tensor(&[256], &a)
         .fails("dtype");
-    Call::new("page_functions", "handles")
+    PageCall::new("page_functions", "handles")
         .tensor(&[255], &a[..255])
         .tensor(&[256], &a)
         .fails("shape[0] is 255, expected 256");
@@ -228,22 +228,22 @@ fn arguments_are_checked_before_the_launch() {
 
 #[test]
 fn scope_ids_and_clusters() {
-    Call::new("page_functions", "grid")
+    PageCall::new("page_functions", "grid")
         .tensor(&[6, 128], &[-1i32; 6 * 128])
         .gives(&collect(6 * 128, |i| (i % 128) as i32));
-    Call::new("page_launches", "clusters")
+    PageCall::new("page_launches", "clusters")
         .tensor(&[8, 32], &[-1i32; 8 * 32])
         .gives(&collect(8 * 32, |i| (i / 64 * 100 + i / 32 % 2) as i32));
-    Call::new("page_launches", "scope_ids")
+    PageCall::new("page_launches", "scope_ids")
         .tensor(&[3, 5, 128], &[-1i32; 3 * 5 * 128])
         .gives(&collect(3 * 5 * 128, |i| (i % 128 / 32 * 1000 + i % 32) as i32));
-    Call::new("page_launches", "warpgroups")
+    PageCall::new("page_launches", "warpgroups")
         .tensor(&[256], &[-1i32; 256])
         .gives(&collect(256, |i| {
             (i / 128 * 10000 + i / 32 % 4 * 100 + i % 32) as i32
         }));
     let a = numbers(256);
-    Call::new("page_launches", "bounded")
+    PageCall::new("page_launches", "bounded")
         .tensor(&[256], &a)
         .gives(&collect(256, |i| a[i] + 1.0));
 }
@@ -251,7 +251,7 @@ fn scope_ids_and_clusters() {
 #[test]
 fn the_four_address_forms() {
     let a = numbers(32);
-    let call = |kernel| Call::new("page_memory", kernel).tensor(&[4, 8], &a);
+    let call = |kernel| PageCall::new("page_memory", kernel).tensor(&[4, 8], &a);
     call("row_major")
         .tensor(&[4, 8], &[0f32; 32])
         .gives(&collect(32, |i| a[i] + 1.0));
@@ -280,15 +280,15 @@ fn registers_and_scalars() {
     let a = numbers(128);
     let sums = collect(32, |i| a[i * 4] + a[i * 4 + 1] + a[i * 4 + 2] + a[i * 4 + 3]);
     for kernel in ["registers", "explicit_scalar", "scalar"] {
-        Call::new("page_memory", kernel)
+        PageCall::new("page_memory", kernel)
             .tensor(&[32, 4], &a)
             .tensor(&[32], &[0f32; 32])
             .gives(&sums);
     }
-    Call::new("page_storage", "scalars")
+    PageCall::new("page_storage", "scalars")
         .tensor(&[64], &[0i32; 64])
         .gives(&collect(64, |i| i as i32 * 3 + 1001));
-    Call::new("page_storage", "lane_registers")
+    PageCall::new("page_storage", "lane_registers")
         .tensor(&[32, 8], &[0f32; 256])
         .gives(&collect(256, |i| i as f32));
 }
@@ -297,7 +297,7 @@ fn registers_and_scalars() {
 fn immutable_bindings() {
     for m in [0, 7, -5] {
         let half = i32::div_euclid(m, 2);
-        Call::new("page_memory", "let")
+        PageCall::new("page_memory", "let")
             .tensor(&[32], &[0i32; 32])
             .scalar(Argument::Int(m.into()))
             .gives(&[half + m * 2; 32]);
@@ -305,7 +305,7 @@ fn immutable_bindings() {
     let a = collect(50, |i| i as i32 * 31 % 17);
     for m in [3, -3] {
         let half = i32::div_euclid(m * 50, 2);
-        Call::new("page_storage", "lets")
+        PageCall::new("page_storage", "lets")
             .tensor(&[50], &a)
             .tensor(&[50], &[0i32; 50])
             .scalar(Argument::Int(m.into()))
@@ -316,7 +316,7 @@ fn immutable_bindings() {
 #[test]
 fn pointers_vectors_and_views() {
     let a = numbers(256);
-    Call::new("page_memory", "pointers")
+    PageCall::new("page_memory", "pointers")
         .tensor(&[32], &a[..32])
         .tensor(&[32], &[0f32; 32])
         .stand_in("ld", |call| {
@@ -324,20 +324,20 @@ fn pointers_vectors_and_views() {
             Ok(u32::from_le_bytes(bytes).into())
         })
         .gives(&a[..32]);
-    Call::new("page_memory", "vectors")
+    PageCall::new("page_memory", "vectors")
         .tensor(&[256], &a)
         .tensor(&[256], &[0f32; 256])
         .gives(&a);
     // Element (i, j) of the transposed matrix is (j, i) of the matrix.
-    Call::new("page_memory", "views")
+    PageCall::new("page_memory", "views")
         .tensor(&[16, 16], &a)
         .tensor(&[32], &[0f32; 32])
         .gives(&collect(32, |t| a[t * 4] + a[t * 4 + 3] + a[16 + t % 16]));
-    Call::new("page_storage", "permuted")
+    PageCall::new("page_storage", "permuted")
         .tensor(&[4, 8], &a[..32])
         .tensor(&[8, 4], &[0f32; 32])
         .gives(&collect(32, |i| a[i % 4 * 8 + i / 4]));
-    let ran = Call::new("page_storage", "slices")
+    let ran = PageCall::new("page_storage", "slices")
         .tensor(&[8, 8], &a[..64])
         .tensor(&[8, 8], &[0f32; 64])
         .tensor(&[64], &a[64..128])
@@ -355,18 +355,18 @@ fn pointers_vectors_and_views() {
 fn shared_memory() {
     let halves = |count: usize| collect(count, |i| f16::from_f32(((i * 37) % 101) as f32 / 8.0));
     let a = halves(64);
-    Call::new("page_memory", "shared")
+    PageCall::new("page_memory", "shared")
         .tensor(&[64], &a)
         .gives(&collect(64, |i| a[63 - i]));
     let a = halves(256);
-    Call::new("page_storage", "declared")
+    PageCall::new("page_storage", "declared")
         .tensor(&[16, 16], &a)
         .tensor(&[16, 16], &[0f32; 256])
         .gives(&collect(256, |i| {
             (0..4).map(|k| a[i % 16 * 16 + k].to_f32()).sum::<f32>()
         }));
     let a = numbers(256);
-    Call::new("page_storage", "pooled")
+    PageCall::new("page_storage", "pooled")
         .tensor(&[256], &a)
         .tensor(&[256], &[0f32; 256])
         .gives(&collect(256, |i| a[255 - i] + (i % 3) as f32));
@@ -374,17 +374,17 @@ fn shared_memory() {
 
 #[test]
 fn warps_blocks_and_raw_functions() {
-    Call::new("page_intrinsics", "warp_reduce")
+    PageCall::new("page_intrinsics", "warp_reduce")
         .tensor(&[32], &[0f32; 32])
         .gives(&[496f32; 32]);
     let a = numbers(256);
-    Call::new("page_intrinsics", "relu")
+    PageCall::new("page_intrinsics", "relu")
         .tensor(&[256], &a)
         .tensor(&[256], &[0f32; 256])
         .stand_in("my_relu", |call| Ok(call.f32(0).max(0.0).to_bits().into()))
         .gives(&collect(256, |i| a[i].max(0.0)));
     // Whole numbers: the order of the sum does not matter.
-    Call::new("page_synchronization", "block_sum")
+    PageCall::new("page_synchronization", "block_sum")
         .tensor(&[128], &a[..128])
         .tensor(&[128], &[0f32; 128])
         .gives(&[a[..128].iter().sum::<f32>(); 128]);
@@ -394,7 +394,7 @@ fn warps_blocks_and_raw_functions() {
         let t = u / 128 * 128 + 127 - u % 128;
         (t / 32 * 32 + 31 - t % 32) as i32
     };
-    Call::new("page_synchronization", "barriers")
+    PageCall::new("page_synchronization", "barriers")
         .tensor(&[256], &[0i32; 256])
         .gives(&collect(256, mirrored));
 }

@@ -9,7 +9,7 @@ mod messages;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use tirx_core::intrin::row::Form;
+use tirx_core::intrin::row::CudaForm;
 use tirx_core::intrin::{Op, Row};
 use tirx_core::ir::DType;
 use tirx_core::script::eval::{Value, language_name, limits};
@@ -70,8 +70,8 @@ fn run_in() -> BTreeMap<String, String> {
     }
     // Each row is called with each of its modifiers by itself.
     let own = |row: &Row| match row.cuda.form {
-        Form::Special => !row.script.starts_with("ptx."),
-        form => matches!(form, Form::Lowered | Form::Host),
+        CudaForm::Special => !row.script.starts_with("ptx."),
+        form => matches!(form, CudaForm::Lowered | CudaForm::Host),
     };
     for row in Op::ALL.iter().map(|op| op.row()).filter(|row| !own(row)) {
         for script in std::iter::once(&row.script).chain(row.also) {

@@ -15,7 +15,7 @@ use self::calls::{called, calls, kernel, left_out, placed};
 use tirx_build::Environment;
 use tirx_build::toolchain::disassembler;
 use tirx_core::intrin::mnemonic::spelling;
-use tirx_core::intrin::row::{Collective, Engine, Form, Kind, Synchronizes};
+use tirx_core::intrin::row::{ArgKind, Collective, CudaForm, Engine, Synchronizes};
 use tirx_core::intrin::{Op, ResultRule, Row, rows};
 use tirx_core::ir::{Expr, ExprKind, IRModule, Visitor};
 use tirx_core::script::eval::{Value, language_name};
@@ -156,19 +156,19 @@ fn page() -> String {
             facts.push("may wait".into());
         }
         for arg in row.args {
-            if let Kind::Text(words) = arg.kind {
+            if let ArgKind::Text(words) = arg.kind {
                 let words: Vec<String> = words.iter().map(|w| format!("`\"{w}\"`")).collect();
                 facts.push(format!("`{}`: {}", arg.name, words.join(", ")));
             }
         }
         match row.cuda.form {
-            Form::Ptx(template) | Form::PurePtx(template) | Form::StatePtx(template) => {
+            CudaForm::Ptx(template) | CudaForm::PurePtx(template) | CudaForm::StatePtx(template) => {
                 facts.push(format!("PTX: `{}`", unescaped(template)));
             }
-            Form::Function(text) | Form::Expression(text) => facts.push(format!("CUDA: `{text}`")),
-            Form::Host => facts.push("in host functions".into()),
-            Form::Lowered => facts.push("replaced by a pass".into()),
-            Form::Code(_) | Form::Special => {}
+            CudaForm::Function(text) | CudaForm::Expression(text) => facts.push(format!("CUDA: `{text}`")),
+            CudaForm::Host => facts.push("in host functions".into()),
+            CudaForm::Lowered => facts.push("replaced by a pass".into()),
+            CudaForm::Code(_) | CudaForm::Special => {}
         }
         let spelled = spelling::of(*op);
         if !spelled.is_empty() {
@@ -383,7 +383,7 @@ fn each_call_becomes_its_machine_instruction() {
         let rows = Op::ALL.iter().map(|op| op.row());
         let missing: Vec<&str> = rows
             .filter(|row| row.script.starts_with(family))
-            .filter(|row| !row.args.iter().any(|a| matches!(a.kind, Kind::DTypeName)))
+            .filter(|row| !row.args.iter().any(|a| matches!(a.kind, ArgKind::DTypeName)))
             .map(|row| row.script)
             .filter(|script| !table.contains_key(script))
             .collect();

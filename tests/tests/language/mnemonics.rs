@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use tirx_core::intrin::mnemonic::call::space_of;
 use tirx_core::intrin::mnemonic::lookup::Tokens;
-use tirx_core::intrin::mnemonic::{Direction, Form, Instruction, Operand, instructions, types};
+use tirx_core::intrin::mnemonic::{Direction, Instruction, Operand, OperandForm, instructions, types};
 use tirx_core::ir::DType;
 use tirx_tests::instructions::Sample;
 use tirx_tests::nvcc::{Nvcc, nvcc};
@@ -43,7 +43,9 @@ const NEWER: &[(&str, &str, (u32, u32), bool)] = &[
 ];
 
 /// The words of a call that are newer than its line.
-fn newer(call: &Call) -> impl Iterator<Item = &'static (&'static str, &'static str, (u32, u32), bool)> + '_ {
+fn newer(
+    call: &TextCall,
+) -> impl Iterator<Item = &'static (&'static str, &'static str, (u32, u32), bool)> + '_ {
     NEWER.iter().filter(|(family, word, ..)| {
         (family.is_empty() || *family == call.instruction.family) && call.mnemonic.contains(word)
     })
@@ -76,7 +78,7 @@ fn buffer(dtype: DType) -> Option<&'static str> {
 }
 
 /// A call of an instruction, in text.
-struct Call {
+struct TextCall {
     text: String,
     mnemonic: String,
     /// Elements that it writes.
@@ -88,14 +90,14 @@ struct Call {
 fn operands(tokens: &Tokens, at: &mut usize) -> Option<Vec<String>> {
     let mut one = |operand: &Operand| -> Option<String> {
         Some(match &operand.form {
-            Form::Literal(_) => return None,
+            OperandForm::Literal(_) => return None,
             // The second half begins behind the first one.
-            Form::Immediate(_) if operand.name == "immHalfSplitoff" => {
+            OperandForm::Immediate(_) if operand.name == "immHalfSplitoff" => {
                 let packed = tokens.has("pack::16b") || tokens.has("unpack::16b");
                 (tokens.number("num", 0) * if packed { 2 } else { 1 }).to_string()
             }
-            Form::Immediate(ranges) => ranges[0].0.to_string(),
-            Form::Address(space) => {
+            OperandForm::Immediate(ranges) => ranges[0].0.to_string(),
+            OperandForm::Address(space) => {
                 let space = if space.is_empty() { space_of(tokens) } else { space };
                 match space {
                     "tmem" => "B32[0]".into(),
@@ -110,7 +112,7 @@ fn operands(tokens: &Tokens, at: &mut usize) -> Option<Vec<String>> {
                     _ => "B64.ptr_to([0])".into(),
                 }
             }
-            Form::Register => {
+            OperandForm::Register => {
                 let ty = tokens.type_of(operand.ty);
                 let dtype = *types::dtypes(ty).first()?;
                 match (ty, operand.direction) {
@@ -137,7 +139,7 @@ fn operands(tokens: &Tokens, at: &mut usize) -> Option<Vec<String>> {
 }
 
 /// The calls of all instructions, and the lines of which none has operands of the language's dtypes.
-fn calls(sample: Sample) -> (Vec<Call>, Vec<&'static str>) {
+fn calls(sample: Sample) -> (Vec<TextCall>, Vec<&'static str>) {
     let (mut out, mut without) = (Vec::new(), Vec::new());
     for instruction in instructions() {
         let before = out.len();
@@ -145,7 +147,7 @@ fn calls(sample: Sample) -> (Vec<Call>, Vec<&'static str>) {
             let mut writes = 0;
             if let Some(list) = operands(&tokens, &mut writes) {
                 let mnemonic = tokens.text();
-                out.push(Call {
+                out.push(TextCall {
                     text: format!("T.ptx[\"{mnemonic}\"]({})", list.join(", ")),
                     mnemonic,
                     writes,
@@ -161,7 +163,7 @@ fn calls(sample: Sample) -> (Vec<Call>, Vec<&'static str>) {
 }
 
 /// A kernel of calls.
-fn kernel(calls: &[&Call]) -> String {
+fn kernel(calls: &[&TextCall]) -> String {
     let extent = 8 + calls.iter().map(|c| c.writes).max().unwrap_or(0);
     let mut text = String::from("@T.prim_func\ndef k(");
     let handles: Vec<String> = BUFFERS
@@ -188,7 +190,7 @@ fn kernel(calls: &[&Call]) -> String {
 }
 
 /// The lowest GPU that has an instruction.
-fn gpu_of(call: &Call) -> String {
+fn gpu_of(call: &TextCall) -> String {
     let least = call
         .instruction
         .gpus
@@ -216,7 +218,7 @@ fn each_instruction_is_read_printed_and_read_back() {
     assert!(without.is_empty(), "no call of {without:?}");
     assert!(calls.len() > 1500, "{} calls", calls.len());
     for chunk in calls.chunks(200) {
-        let chunk: Vec<&Call> = chunk.iter().collect();
+        let chunk: Vec<&TextCall> = chunk.iter().collect();
         let text = kernel(&chunk);
         let modules =
             tirx_tests::build("k.py", &text, &[], &Default::default()).unwrap_or_else(|e| panic!("{e}"));
@@ -228,14 +230,14 @@ fn each_instruction_is_read_printed_and_read_back() {
 fn each_instruction_compiles_for_its_lowest_gpu() {
     let Some(nvcc) = nvcc() else { return };
     let (calls, _) = calls(Sample::Tokens.or_all());
-    let mut by_target: BTreeMap<(String, bool), Vec<&Call>> = BTreeMap::new();
-    let known = |c: &&Call| c.instruction.ptx <= KNOWN && newer(c).all(|(_, _, ptx, _)| *ptx <= KNOWN);
+    let mut by_target: BTreeMap<(String, bool), Vec<&TextCall>> = BTreeMap::new();
+    let known = |c: &&TextCall| c.instruction.ptx <= KNOWN && newer(c).all(|(_, _, ptx, _)| *ptx <= KNOWN);
     for call in calls.iter().filter(known) {
         let pair = call.mnemonic.contains("cta_group::2");
         let gpu = gpu_of(call);
         by_target.entry((gpu, pair)).or_default().push(call);
     }
-    let kernels: Vec<(&str, &[&Call])> = by_target
+    let kernels: Vec<(&str, &[&TextCall])> = by_target
         .iter()
         .flat_map(|((target, _), calls)| calls.chunks(500).map(|calls| (target.as_str(), calls)))
         .collect();
@@ -250,7 +252,7 @@ fn each_instruction_compiles_for_its_lowest_gpu() {
 }
 
 /// Compiles a kernel of calls for a GPU.
-fn compile(nvcc: &Nvcc, target: &str, calls: &[&Call]) -> Result<(), String> {
+fn compile(nvcc: &Nvcc, target: &str, calls: &[&TextCall]) -> Result<(), String> {
     let source = tirx_tests::cuda_text("k.py", &kernel(calls), "k", &Default::default(), target);
     let source = source.map_err(|message| format!("{target}: {message}"))?;
     let refused = nvcc.refused(target, &["-O1"], &[(0, &source)])?;

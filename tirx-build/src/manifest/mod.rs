@@ -27,7 +27,7 @@ mod values;
 
 use std::collections::BTreeMap;
 
-use tirx_core::diagnostic::{Diagnostics, Place};
+use tirx_core::diagnostic::{Diagnostics, TextRange};
 use tirx_core::ir::PrimFunc;
 use tirx_core::script::{ConstValue, Release};
 use tirx_core::source::{SourceMap, Span};
@@ -146,8 +146,8 @@ impl Manifest {
     }
 
     /// The position of the release in `[toolchain]`, for messages.
-    pub(crate) fn pin_place(&self) -> Option<Place> {
-        Place::of(&self.sources, self.pin_span)
+    pub(crate) fn pin_place(&self) -> Option<TextRange> {
+        TextRange::of(&self.sources, self.pin_span)
     }
 
     /// The text of an inline script, at its line and column in the manifest, so that errors in it are reported there.

@@ -9,7 +9,7 @@
 //! nvcc fatal   : Unknown option '-x'
 //! ```
 
-use tirx_core::diagnostic::{Level, Place};
+use tirx_core::diagnostic::{Level, TextRange};
 use tirx_core::source::{FileId, SourceMap, Span};
 
 /// The name of the text in nvcc's command line, the same for every kernel: it may be part of the result.
@@ -23,7 +23,7 @@ pub(crate) struct Finding {
     /// The program that printed it.
     pub(crate) text: String,
     /// The kernel's line, where it is known.
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<TextRange>,
     /// The line of the CUDA text, from 1.
     pub(crate) line: Option<usize>,
 }
@@ -39,12 +39,12 @@ pub(crate) struct Origin<'a> {
 }
 
 impl Origin<'_> {
-    fn place(&self, line: usize) -> Option<Place> {
-        Place::of(self.sources, *self.lines.get(line.checked_sub(1)?)?)
+    fn place(&self, line: usize) -> Option<TextRange> {
+        TextRange::of(self.sources, *self.lines.get(line.checked_sub(1)?)?)
     }
 
     /// A line of a file that `#line` named.
-    fn named(&self, file: &str, line: usize) -> Option<Place> {
+    fn named(&self, file: &str, line: usize) -> Option<TextRange> {
         let at = self.sources.files().position(|source| source.name == file)?;
         let text = &self.sources.files().nth(at)?.text;
         let start: usize = text
@@ -59,7 +59,7 @@ impl Origin<'_> {
             (start + blank) as u32,
             (start + content.trim_end().len().max(blank)) as u32,
         );
-        Place::of(self.sources, span)
+        TextRange::of(self.sources, span)
     }
 
     /// The only line that contains a word.

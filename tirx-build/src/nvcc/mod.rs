@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tirx_core::codegen::cuda::Since;
-use tirx_core::diagnostic::{Level, Message, Place};
+use tirx_core::diagnostic::{Level, Message, TextRange};
 use tirx_core::source::{SourceMap, Span};
 
 pub use options::NvccOptions;
@@ -57,7 +57,7 @@ pub(crate) struct Job {
     /// Its name in messages: "kernel `add::n256`".
     pub(crate) what: String,
     /// The position of its source.
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<TextRange>,
     /// The CUDA text.
     pub(crate) text: String,
     /// Where each line of the text came from.

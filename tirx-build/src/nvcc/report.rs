@@ -1,6 +1,6 @@
 //! The messages of several runs of nvcc, without duplicates, each with the kernels and targets it applies to.
 
-use tirx_core::diagnostic::{Level, Message, Place};
+use tirx_core::diagnostic::{Level, Message, TextRange};
 
 use super::Job;
 use super::messages::Finding;
@@ -15,7 +15,7 @@ const MOST: usize = 20;
 struct Item {
     level: Level,
     text: String,
-    place: Option<Place>,
+    place: Option<TextRange>,
     /// `kernel `add::n256` for sm_90a, sm_100a`: a kernel, its targets, the file and line of the text.
     said_of: Vec<(String, Vec<String>)>,
     where_in_text: String,

@@ -388,11 +388,11 @@ mod tests {
     use super::*;
 
     /// A folder of fake toolkits.
-    struct Place(tempfile::TempDir);
+    struct Toolkits(tempfile::TempDir);
 
-    impl Place {
-        fn new() -> Place {
-            Place(tempfile::tempdir().unwrap())
+    impl Toolkits {
+        fn new() -> Toolkits {
+            Toolkits(tempfile::tempdir().unwrap())
         }
 
         /// A script at `path` that behaves as the nvcc of `release`.
@@ -420,7 +420,7 @@ mod tests {
 
     #[test]
     fn numbered_toolkits_are_ordered_by_release() {
-        let place = Place::new();
+        let place = Toolkits::new();
         for name in ["v9.2", "v13.0", "v12.10", "v12.9", "bin", "vNext.1"] {
             fs::create_dir(place.dir(name)).unwrap();
         }
@@ -432,7 +432,7 @@ mod tests {
         assert!(numbered(&place.dir("nowhere"), "v").is_empty());
     }
 
-    fn search<'a>(environment: &'a Environment, place: &Place) -> Search<'a> {
+    fn search<'a>(environment: &'a Environment, place: &Toolkits) -> Search<'a> {
         Search {
             environment,
             pin: None,
@@ -450,7 +450,7 @@ mod tests {
 
     #[test]
     fn the_order_is_the_documented_one() {
-        let place = Place::new();
+        let place = Toolkits::new();
         let named = place.nvcc("named/nvcc", "13.0");
         let other = place.nvcc("other/my-nvcc", "13.1");
         place.nvcc("home/bin/nvcc", "13.2");
@@ -504,7 +504,7 @@ mod tests {
 
     #[test]
     fn a_command_name_in_nvcc_is_looked_up() {
-        let place = Place::new();
+        let place = Toolkits::new();
         place.nvcc("other/nvcc-13.1", "13.1");
         let environment = Environment::empty()
             .with("NVCC", "nvcc-13.1")
@@ -517,7 +517,7 @@ mod tests {
 
     #[test]
     fn a_named_nvcc_that_cannot_be_used_is_an_error() {
-        let place = Place::new();
+        let place = Toolkits::new();
         let message = |environment: &Environment, pin: Option<&str>, needs: Option<(&str, Version)>| {
             let mut search = search(environment, &place);
             search.pin = pin.map(|p| p.parse().unwrap());
@@ -546,7 +546,7 @@ mod tests {
 
     #[test]
     fn unsuitable_ones_are_passed_over_and_named_at_the_end() {
-        let place = Place::new();
+        let place = Toolkits::new();
         place.nvcc("home/bin/nvcc", "12.4");
         place.nvcc("prefix/bin/nvcc", "13.0");
         let environment = Environment::empty().with("CUDA_HOME", place.dir("home"));
@@ -574,7 +574,7 @@ mod tests {
 
     #[test]
     fn what_was_wanted_is_said() {
-        let place = Place::new();
+        let place = Toolkits::new();
         place.nvcc("home/bin/nvcc", "12.4");
         let environment = Environment::empty().with("CUDA_HOME", place.dir("home"));
         let message = |search: &Search<'_>| match discover(search) {
@@ -603,7 +603,7 @@ mod tests {
 
     #[test]
     fn none_means_none() {
-        let place = Place::new();
+        let place = Toolkits::new();
         place.nvcc("prefix/bin/nvcc", "13.0");
         let environment = Environment::empty().with("TIRX_NVCC", "none");
         assert!(matches!(

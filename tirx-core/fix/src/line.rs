@@ -9,7 +9,9 @@ use super::{normal, products};
 use tirx_ir::DType;
 use tirx_ir::intrin::mnemonic::lookup::Tokens;
 use tirx_ir::intrin::mnemonic::syntax::RowCall;
-use tirx_ir::intrin::mnemonic::{Direction, Form, Instruction, JOINED, Lookup, Operand, lookup, types};
+use tirx_ir::intrin::mnemonic::{
+    Direction, Instruction, JOINED, Lookup, Operand, OperandForm, lookup, types,
+};
 
 /// What stands before the slot from which an argument is read as a flag or a number.
 const SLOTS: [&str; 2] = ["?", "#"];
@@ -310,7 +312,7 @@ impl Line {
     ) -> Option<NewCall> {
         let mut arguments = Vec::new();
         for operand in &self.instruction.operands {
-            if matches!(operand.form, Form::Literal(_)) {
+            if matches!(operand.form, OperandForm::Literal(_)) {
                 continue;
             }
             if let Some((_, target)) = result.filter(|(name, _)| *name == operand.name) {
@@ -330,19 +332,19 @@ impl Line {
                 operand.present?;
                 continue;
             };
-            let register = operand.form == Form::Register && operand.ty != "ptr";
+            let register = operand.form == OperandForm::Register && operand.ty != "ptr";
             let dtype = (converts.of_numbers() && register && operand.direction == Direction::Read)
                 .then(|| types::dtypes(operand.ty))
                 .and_then(|dtypes| (operand.ty.starts_with('u') && dtypes.len() == 1).then(|| dtypes[0]));
             // So are addresses of tensor memory, which 0.26 takes as any integer.
-            let in_tensor_memory = converts.of_numbers() && operand.form == Form::Address("tmem");
+            let in_tensor_memory = converts.of_numbers() && operand.form == OperandForm::Address("tmem");
             let is_condition = converts == Conversions::AlsoPredicates && operand.ty == "pred";
             let is_bits = converts == Conversions::Bits && self.instruction.family == "cvt";
             let bits = (is_bits && register && operand.direction == Direction::Read)
                 .then(|| types::dtypes(tokens.type_of(operand.ty)).first().copied())
                 .flatten()
                 .filter(|dtype| dtype.is_uint());
-            let is_pointer = matches!(operand.form, Form::Address(_));
+            let is_pointer = matches!(operand.form, OperandForm::Address(_));
             let count = operand.count.of(tokens);
             let values = match &values[..] {
                 [one] if register && count > 1 => one.consecutive(count).unwrap_or_else(|| values.clone()),
@@ -377,7 +379,9 @@ impl Line {
                     }
                     _ => match operand.form {
                         // 1.0 is 1.
-                        Form::Immediate(_) => value.text.strip_suffix(".0").unwrap_or(&value.text).into(),
+                        OperandForm::Immediate(_) => {
+                            value.text.strip_suffix(".0").unwrap_or(&value.text).into()
+                        }
                         _ => value.text.clone(),
                     },
                 }

@@ -25,7 +25,7 @@ use tirx_ir::intrin::Op;
 use tirx_ir::intrin::mnemonic::call::{InstructionCall, SINK};
 use tirx_ir::intrin::mnemonic::syntax::Direction;
 use tirx_ir::intrin::operands::Operands;
-use tirx_ir::intrin::row::Kind;
+use tirx_ir::intrin::row::ArgKind;
 use tirx_ir::{
     Attr, BinOp, Buffer, DType, Expr, ExprKind, IRModule, Mutator, Stmt, StmtKind, Visitor, print_func,
     print_stmt,
@@ -367,7 +367,7 @@ fn guarded(call: &Expr) -> Option<Stmt> {
             ("has_pred", _) => other.set("has_pred", 0),
             ("predicate", _) => other.set("predicate", -1),
             (_, []) => other,
-            (_, _) if matches!(arg.kind, Kind::Has(_) | Kind::Count(_)) => other,
+            (_, _) if matches!(arg.kind, ArgKind::Has(_) | ArgKind::Count(_)) => other,
             (name, [one]) => other.set(name, one),
             (name, several) => other.list(name, several.to_vec()),
         };

@@ -5,7 +5,7 @@ use super::given::{Given, value_of};
 use tirx_ir::at;
 use tirx_ir::intrin::Op;
 use tirx_ir::intrin::operands::Operands;
-use tirx_ir::intrin::row::Kind;
+use tirx_ir::intrin::row::ArgKind;
 use tirx_ir::{BinOp, DType, Expr, ExprKind, Stmt};
 
 /// How many elements a modifier of vectors names: 4 of `v4`.
@@ -54,7 +54,7 @@ pub(super) fn one_by_one(op: Op, args: &[Expr], call: &Expr) -> Option<Expr> {
     let mut other = op.call();
     for (arg, values) in read.each() {
         other = match (arg.kind, values) {
-            (Kind::Has(_) | Kind::Count(_), _) | (_, []) => other,
+            (ArgKind::Has(_) | ArgKind::Count(_), _) | (_, []) => other,
             _ if arg.name == name => other.list(new, all.clone()),
             _ => other.list(arg.name, values.to_vec()),
         };
@@ -85,7 +85,7 @@ pub(super) fn as_store(call: &Expr) -> Option<Stmt> {
     let mut other = op.call();
     for (arg, values) in read.each() {
         other = match (arg.kind, values) {
-            (Kind::Has(_) | Kind::Count(_), _) | (_, []) => other,
+            (ArgKind::Has(_) | ArgKind::Count(_), _) | (_, []) => other,
             _ if arg.name == "dst" => other,
             _ => other.list(arg.name, values.to_vec()),
         };

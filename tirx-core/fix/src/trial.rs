@@ -33,7 +33,7 @@ struct Texts {
 }
 
 /// A call, and the texts of its statement with it replaced.
-struct Call {
+struct TriedCall {
     /// The statement as it is.
     original: TextNumber,
     /// What may stand there, the best first; `None` for what is no Python.
@@ -49,7 +49,7 @@ struct Call {
 /// What becomes of the calls of a file.
 pub(super) struct Trials {
     texts: [Texts; 3],
-    calls: Vec<Call>,
+    calls: Vec<TriedCall>,
     /// The calls of each statement.
     statements: FxHashMap<TextRange, Vec<usize>>,
     /// The variables that the alternatives introduce.
@@ -148,7 +148,7 @@ impl Trials {
                 .entry(candidate.statement)
                 .or_default()
                 .push(calls.len());
-            calls.push(Call {
+            calls.push(TriedCall {
                 original: add(Language::Same, &candidate.original),
                 alternatives,
                 failed: Mutex::default(),

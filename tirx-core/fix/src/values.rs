@@ -8,7 +8,7 @@ use tirx_ir::at;
 use tirx_ir::intrin::Op;
 use tirx_ir::intrin::mnemonic::call::SINK;
 use tirx_ir::intrin::operands::Operands;
-use tirx_ir::intrin::row::Kind;
+use tirx_ir::intrin::row::ArgKind;
 use tirx_ir::{DType, Expr, ExprKind, Stmt};
 
 /// A row and the instruction that is the same.
@@ -139,7 +139,7 @@ pub(super) fn of_dtype(value: &Expr, dtype: DType) -> Option<Expr> {
     let mut other = op.call();
     for (arg, values) in read.each() {
         other = match (arg.kind, values) {
-            (Kind::Has(_) | Kind::Count(_), _) | (_, []) => other,
+            (ArgKind::Has(_) | ArgKind::Count(_), _) | (_, []) => other,
             _ if arg.name == "return_type" => other.set("return_type", &*dtype.to_string()),
             _ => other.list(arg.name, values.to_vec()),
         };

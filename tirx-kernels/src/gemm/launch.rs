@@ -7,7 +7,7 @@ use crate::generated::kernels;
 use crate::{Error, Result};
 
 /// An element type of A and B in a product whose C has elements of type `O`; the table of [`Matmul`](super::Matmul) lists them.
-pub trait Input<O: tirx_rt::Element>: sealed::Launch<O> {}
+pub trait Input<O: tirx_rt::Element>: sealed::LaunchProduct<O> {}
 
 /// An element type of A, B and C in a product with a gate: `bf16` or `f16`.
 pub trait GatedInput: sealed::LaunchGated {}
@@ -40,7 +40,7 @@ pub(super) mod sealed {
     use super::{Built, Kernel, ProductLaunch};
     use crate::Result;
 
-    pub trait Launch<O: Element>: Element {
+    pub trait LaunchProduct<O: Element>: Element {
         const BUILT: Built;
         fn launch(call: &ProductLaunch<'_, Self, O>, kernel: Kernel, c: &mut Tensor<O>) -> Result<()>;
     }
@@ -118,7 +118,7 @@ macro_rules! fused {
 /// The kernels of products of `$ty` with C of `$out`.
 macro_rules! products {
     ($ty:ty => $out:ty, $built:expr, |$call:ident, $c:ident| { $($pattern:pat => $launch:expr,)* }) => {
-        impl sealed::Launch<$out> for $ty {
+        impl sealed::LaunchProduct<$out> for $ty {
             const BUILT: Built = $built;
 
             fn launch($call: &ProductLaunch<'_, $ty, $out>, kernel: Kernel, $c: &mut Tensor<$out>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tirx_source::diagnostic::Place;
+use tirx_source::diagnostic::TextRange;
 use tirx_source::source::{SourceMap, Span};
 
 /// A line of the kernel's source.
@@ -36,7 +36,7 @@ impl FaultLocation {
     }
 
     fn at(sources: &SourceMap, span: Span, call: Option<Arc<FaultLocation>>) -> Option<FaultLocation> {
-        let place = Place::of(sources, span)?;
+        let place = TextRange::of(sources, span)?;
         Some(FaultLocation {
             call,
             file: place.file,
@@ -59,8 +59,8 @@ impl FaultLocation {
         all.map(|at| (at.file.as_str(), at.line)).collect()
     }
 
-    pub(crate) fn place(&self) -> Place {
-        Place {
+    pub(crate) fn place(&self) -> TextRange {
+        TextRange {
             file: self.file.clone(),
             bytes: self.bytes,
             start: (self.line, self.column),

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use tirx_core::intrin::mnemonic::lookup::Tokens;
-use tirx_core::intrin::mnemonic::{Direction, Form, Instruction, Lookup, instructions, types};
+use tirx_core::intrin::mnemonic::{Direction, Instruction, Lookup, OperandForm, instructions, types};
 use tirx_core::script::Release;
 
 use crate::process::{Result, output};
@@ -84,10 +84,10 @@ fn fit(tokens: &Tokens, theirs: &str) -> std::result::Result<(), String> {
             return Err(format!("an operand {their:?}"));
         };
         let same_kind = match &operand.form {
-            Form::Register => matches!(kind, "reg" | "ptr"),
-            Form::Address(_) => kind == "addr",
-            Form::Immediate(_) => kind == "imm",
-            Form::Literal(_) => false,
+            OperandForm::Register => matches!(kind, "reg" | "ptr"),
+            OperandForm::Address(_) => kind == "addr",
+            OperandForm::Immediate(_) => kind == "imm",
+            OperandForm::Literal(_) => false,
         };
         let same_direction = match operand.direction {
             Direction::Read => direction == "r",

@@ -1,7 +1,7 @@
 //! The calls that are generated from the arguments of a row, and the kernel that makes them.
 
 use tirx_core::intrin::Row;
-use tirx_core::intrin::row::{Arg, Form, Kind, Many, Space};
+use tirx_core::intrin::row::{Arg, ArgKind, CudaForm, Many, Space};
 use tirx_core::ir::{DType, Expr, Type, Var};
 
 /// Possible values of an argument, as nodes and as text: one list per possibility.
@@ -19,39 +19,39 @@ fn choices(arg: &Arg) -> Vec<Choice> {
         )]
     };
     let single = match arg.kind {
-        Kind::Value(DType::FLOAT32) => one(var("f32", DType::FLOAT32)),
-        Kind::Value(dtype) if dtype.is_floating() => {
+        ArgKind::Value(DType::FLOAT32) => one(var("f32", DType::FLOAT32)),
+        ArgKind::Value(dtype) if dtype.is_floating() => {
             one((Expr::float(dtype, 1.5), format!("T.{dtype}(1.5)")))
         }
-        Kind::Value(dtype) if dtype.bits == 64 => one(var("x64", DType::UINT64)),
-        Kind::Value(_) => one(var("x32", DType::UINT32)),
-        Kind::Any | Kind::Node => one(var("x64", DType::UINT64)),
-        Kind::Condition | Kind::Mask => one(var("x32", DType::UINT32)),
-        Kind::Array(DType::FLOAT32) => one(pointer("f.data")),
-        Kind::Array(DType::UINT32) => one(pointer("r.data")),
-        Kind::Array(_) => one(pointer("S.data")),
-        Kind::DType => [
+        ArgKind::Value(dtype) if dtype.bits == 64 => one(var("x64", DType::UINT64)),
+        ArgKind::Value(_) => one(var("x32", DType::UINT32)),
+        ArgKind::Any | ArgKind::Node => one(var("x64", DType::UINT64)),
+        ArgKind::Condition | ArgKind::Mask => one(var("x32", DType::UINT32)),
+        ArgKind::Array(DType::FLOAT32) => one(pointer("f.data")),
+        ArgKind::Array(DType::UINT32) => one(pointer("r.data")),
+        ArgKind::Array(_) => one(pointer("S.data")),
+        ArgKind::DType => [
             "uint64", "void", "uint32", "int32", "float32", "float64", "uint16", "int64", "int16",
         ]
         .iter()
         .map(|w| vec![(Expr::string(*w), format!("\"{w}\""))])
         .collect(),
-        Kind::Pointer(Space::Shared) => one(pointer("S.ptr_to([0])")),
-        Kind::Pointer(_) => one(pointer("G.ptr_to([0])")),
-        Kind::Register(..) => one(pointer("r.ptr_to([0])")),
-        Kind::Element(..) => one((
+        ArgKind::Pointer(Space::Shared) => one(pointer("S.ptr_to([0])")),
+        ArgKind::Pointer(_) => one(pointer("G.ptr_to([0])")),
+        ArgKind::Register(..) => one(pointer("r.ptr_to([0])")),
+        ArgKind::Element(..) => one((
             Expr::var(&Var::new("p", Type::pointer(DType::UINT32, "local"))),
             "r[0]".into(),
         )),
-        Kind::Text(words) => words
+        ArgKind::Text(words) => words
             .iter()
             .map(|w| vec![(Expr::string(*w), format!("\"{w}\""))])
             .collect(),
-        Kind::DTypeName => one((Expr::string("event"), "\"event\"".into())),
-        Kind::Name => one((Expr::string("laneid"), "\"laneid\"".into())),
-        Kind::Flag => vec![number(0), number(1)],
-        Kind::Bool => vec![truth(false), truth(true)],
-        Kind::Immediate(low, high) => {
+        ArgKind::DTypeName => one((Expr::string("event"), "\"event\"".into())),
+        ArgKind::Name => one((Expr::string("laneid"), "\"laneid\"".into())),
+        ArgKind::Flag => vec![number(0), number(1)],
+        ArgKind::Bool => vec![truth(false), truth(true)],
+        ArgKind::Immediate(low, high) => {
             let known = [low, 1, 2, 4, 8, 16, high];
             known
                 .iter()
@@ -59,7 +59,7 @@ fn choices(arg: &Arg) -> Vec<Choice> {
                 .map(|v| number(*v))
                 .collect()
         }
-        Kind::Has(_) | Kind::Count(_) => vec![number(0)],
+        ArgKind::Has(_) | ArgKind::Count(_) => vec![number(0)],
     };
     match arg.many {
         Many::One => single,
@@ -83,7 +83,7 @@ fn call(row: &'static Row, all: &[Vec<Choice>], at: &[usize]) -> Option<String> 
         .map(|(choices, i)| choices[*i].clone())
         .collect();
     for (i, arg) in row.args.iter().enumerate() {
-        if let Kind::Has(of) = arg.kind {
+        if let ArgKind::Has(of) = arg.kind {
             let there = row
                 .args
                 .iter()
@@ -91,7 +91,7 @@ fn call(row: &'static Row, all: &[Vec<Choice>], at: &[usize]) -> Option<String> 
                 .is_some_and(|p| !parts[p].is_empty());
             parts[i] = vec![(Expr::int32(there.into()), i32::from(there).to_string())];
         }
-        if let Kind::Count(of) = arg.kind {
+        if let ArgKind::Count(of) = arg.kind {
             let at = row.args.iter().position(|a| a.name == of);
             let count = at.map_or(0, |p| parts[p].len()) as i32;
             parts[i] = vec![(Expr::int32(count), count.to_string())];
@@ -106,7 +106,7 @@ fn call(row: &'static Row, all: &[Vec<Choice>], at: &[usize]) -> Option<String> 
             space if space.starts_with("shared") => "S.ptr_to([0])",
             _ => "G.ptr_to([0])",
         };
-        if matches!(arg.kind, Kind::Pointer(Space::FromModifiers)) {
+        if matches!(arg.kind, ArgKind::Pointer(Space::FromModifiers)) {
             part.iter_mut().for_each(|(_, text)| *text = pointer.into());
         }
     }
@@ -191,14 +191,14 @@ pub(crate) fn kernel(calls: &[String]) -> String {
 pub(crate) fn called(row: &'static Row) -> bool {
     // What the code generator writes for the dtypes of its operands has kernels of its own.
     // Instructions by their mnemonics have a test of their own: `mnemonics.rs`.
-    let own = matches!(row.cuda.form, Form::Special)
+    let own = matches!(row.cuda.form, CudaForm::Special)
         && (!row.script.starts_with("ptx.") || matches!(row.script, "ptx.instruction" | "ptx.addr"));
-    if own || matches!(row.cuda.form, Form::Lowered | Form::Host) {
+    if own || matches!(row.cuda.form, CudaForm::Lowered | CudaForm::Host) {
         return false;
     }
     // Dtypes of matrices have kernels of their own; NVSHMEM needs its headers.
     let dtypes =
-        row.args.iter().any(|a| matches!(a.kind, Kind::DTypeName)) && !row.script.starts_with("cuda.iket");
+        row.args.iter().any(|a| matches!(a.kind, ArgKind::DTypeName)) && !row.script.starts_with("cuda.iket");
     !dtypes && !row.script.starts_with("nvshmem.")
 }
 

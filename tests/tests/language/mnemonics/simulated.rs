@@ -10,7 +10,7 @@ use tirx_core::transform::{Lowering, Target, lower};
 use tirx_sim::Program;
 use tirx_tests::root;
 
-use super::{Call, KNOWN, Sample, calls, gpu_of, kernel, newer};
+use super::{KNOWN, Sample, TextCall, calls, gpu_of, kernel, newer};
 
 /// Why calls are not run: words of the mnemonic, the first that it has decides.
 const REASONS: &[(&str, &str)] = &[
@@ -47,7 +47,7 @@ const NEW: &str = "newer than PTX 9.0";
 /// Of the rest.
 const RARE: &str = "no kernel of the public library calls it";
 
-fn reason(call: &Call) -> &'static str {
+fn reason(call: &TextCall) -> &'static str {
     if call.instruction.ptx > KNOWN || newer(call).any(|(_, _, ptx, _)| *ptx > KNOWN) {
         return NEW;
     }
@@ -59,7 +59,7 @@ fn reason(call: &Call) -> &'static str {
 fn what_the_simulator_does_not_run_is_listed() {
     let (calls, _) = calls(Sample::Tokens);
     // Of each line, how many calls there are, and those that are not run.
-    let mut lines: BTreeMap<&str, (usize, Vec<&Call>)> = BTreeMap::new();
+    let mut lines: BTreeMap<&str, (usize, Vec<&TextCall>)> = BTreeMap::new();
     let outcomes: Vec<_> = calls.par_iter().map(runs).collect();
     for (call, outcome) in calls.iter().zip(outcomes) {
         let line = lines.entry(&call.instruction.place).or_default();
@@ -74,7 +74,7 @@ fn what_the_simulator_does_not_run_is_listed() {
     let whole = left.iter().filter(|(all, not)| *all == not.len()).count();
     let mut rows: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (all, not) in &left {
-        let mut why: BTreeMap<&str, Vec<&Call>> = BTreeMap::new();
+        let mut why: BTreeMap<&str, Vec<&TextCall>> = BTreeMap::new();
         for call in not {
             why.entry(reason(call)).or_default().push(call);
         }
@@ -116,7 +116,7 @@ fn what_the_simulator_does_not_run_is_listed() {
 }
 
 /// Whether the simulator runs a call.
-fn runs(call: &Call) -> Result<bool, String> {
+fn runs(call: &TextCall) -> Result<bool, String> {
     let text = kernel(&[call]);
     let (_, module) = tirx_tests::build("k.py", &text, &[], &Default::default())?.remove(0);
     let mut lowering = Lowering::new(Target::named(&gpu_of(call)).expect("a known GPU"));

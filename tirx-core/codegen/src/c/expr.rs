@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Result, c_scalar};
 use crate::ir::abi::host::HostExpr;
-use crate::ir::abi::host::operators::{Form, HostOperator};
+use crate::ir::abi::host::operators::{HostOperator, HostTemplate};
 use crate::ir::abi::{Field, unsupported};
 use crate::ir::{DType, ElementType, Expr, Var};
 
@@ -124,7 +124,7 @@ impl Printer {
         }
         let (first, dtype) = (&operands[0], operands[0].dtype);
         let form = match (row.c, operands.get(1).and_then(|b| b.as_int())) {
-            (Form::Division(_, Some(by_constant)), Some(1..)) => *by_constant,
+            (HostTemplate::Division(_, Some(by_constant)), Some(1..)) => *by_constant,
             (form, _) => form,
         };
         let ty = self.c_type(e)?;
@@ -134,25 +134,25 @@ impl Printer {
             false => text,
         };
         Ok(match (form, &texts[..]) {
-            (Form::Infix(sign @ ("/" | "%")), [a, b]) if dtype.is_integer() => {
+            (HostTemplate::Infix(sign @ ("/" | "%")), [a, b]) if dtype.is_integer() => {
                 format!("(({ty})({a} {sign} {b}))")
             }
-            (Form::Infix(sign), [a, b]) => truncated(format!("({a} {sign} {b})")),
-            (Form::Prefix(sign), [a]) if dtype.is_bool() => format!("({sign}{a})"),
-            (Form::Prefix(sign), [a]) => format!("(({ty}){sign}{a})"),
-            (Form::Select(sign), [a, b]) => format!("({a} {sign} {b} ? {a} : {b})"),
-            (Form::Division(function, _), [a, b]) => {
+            (HostTemplate::Infix(sign), [a, b]) => truncated(format!("({a} {sign} {b})")),
+            (HostTemplate::Prefix(sign), [a]) if dtype.is_bool() => format!("({sign}{a})"),
+            (HostTemplate::Prefix(sign), [a]) => format!("(({ty}){sign}{a})"),
+            (HostTemplate::Select(sign), [a, b]) => format!("({a} {sign} {b} ? {a} : {b})"),
+            (HostTemplate::Division(function, _), [a, b]) => {
                 self.divides |= operands[1].as_int().is_none_or(|divisor| divisor <= 0);
                 format!("(({ty}){function}({a}, {b}, &divided_by_zero))")
             }
-            (Form::Shift(sign), [a, count]) => {
+            (HostTemplate::Shift(sign), [a, count]) => {
                 format!("(({ty})({a} {sign} ({count} & {})))", dtype.bits - 1)
             }
-            (Form::Bits(function), [_]) => format!("(({ty}){function}({}))", self.unsigned(first)?),
-            (Form::BitsOfWidth(function), [_]) => {
+            (HostTemplate::Bits(function), [_]) => format!("(({ty}){function}({}))", self.unsigned(first)?),
+            (HostTemplate::BitsOfWidth(function), [_]) => {
                 format!("(({ty}){function}({}, {}))", self.unsigned(first)?, dtype.bits)
             }
-            (Form::Math(function), _) => {
+            (HostTemplate::Math(function), _) => {
                 let suffix = if dtype.bits == 32 { "f" } else { "" };
                 format!("{function}{suffix}({})", texts.join(", "))
             }

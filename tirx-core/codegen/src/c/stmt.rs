@@ -10,7 +10,7 @@ use super::{Result, c_scalar, is_pointer, packed_params};
 use crate::intrin::Op;
 use crate::ir::abi::host::checked::{is_arithmetic, is_followed, written_out};
 use crate::ir::abi::tensor_map::{self, Encode};
-use crate::ir::abi::{self, Check, Launch, LaunchParam, What};
+use crate::ir::abi::{self, Check, LaunchParam, PackedLaunch, What};
 use crate::ir::abi::{ParamKind, Signature};
 use crate::ir::at;
 use crate::ir::{
@@ -321,7 +321,7 @@ impl HostPrinter<'_> {
         }
     }
 
-    fn launch(&mut self, launch: &Launch<'_>) -> Result<()> {
+    fn launch(&mut self, launch: &PackedLaunch<'_>) -> Result<()> {
         let number = self.launches;
         self.launches += 1;
         self.line("{");

@@ -1,6 +1,6 @@
 //! Instantiates templates of inline assembly from the modifiers of a call and its operands.
 //!
-//! The language of templates is described at [`crate::intrin::row::Form::Ptx`].
+//! The language of templates is described at [`crate::intrin::row::CudaForm::Ptx`].
 
 use super::rows::{is_operand, modifier};
 use crate::intrin::Operands;

@@ -9,7 +9,7 @@ use super::unit::RawSource;
 use super::{math, types};
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::memory::MemoryInstruction;
-use crate::intrin::row::Form;
+use crate::intrin::row::CudaForm;
 use crate::intrin::{Effect, Op, Operands};
 use crate::ir::at;
 use crate::ir::{DType, Expr, ExprKind};
@@ -21,7 +21,7 @@ impl Emitter<'_, '_> {
         // The flag is about this call only, not about calls among its arguments.
         let discards = std::mem::take(&mut self.discards_value);
         let row = op.row();
-        if !matches!(row.cuda.form, Form::Special) {
+        if !matches!(row.cuda.form, CudaForm::Special) {
             return self.row(e, row, args, &mut None);
         }
         if let Err(message) = Operands::read(row, args) {

@@ -10,7 +10,7 @@ use super::rows::Parameter;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::Op;
 use crate::intrin::mnemonic::call::{SINK, space_of};
-use crate::intrin::mnemonic::{Direction, Form, InstructionCall, Operand, types};
+use crate::intrin::mnemonic::{Direction, InstructionCall, Operand, OperandForm, types};
 use crate::intrin::row::Access;
 use crate::ir::at;
 use crate::ir::{DType, ELEMENT_TYPES, Expr};
@@ -50,7 +50,7 @@ impl Emitter<'_, '_> {
         let mut there = call.operands.iter();
         let mut next = there.next();
         for operand in &call.tokens.instruction.operands {
-            if let Form::Literal(text) = operand.form {
+            if let OperandForm::Literal(text) = operand.form {
                 texts.push((text.to_string(), operand));
                 continue;
             }
@@ -200,15 +200,15 @@ impl Body {
         registers: &[Expr],
     ) -> std::result::Result<String, String> {
         match &operand.form {
-            Form::Literal(text) => Ok((*text).to_string()),
-            Form::Immediate(_) => match registers.first().and_then(Expr::as_int) {
+            OperandForm::Literal(text) => Ok((*text).to_string()),
+            OperandForm::Immediate(_) => match registers.first().and_then(Expr::as_int) {
                 Some(value) => Ok(value.to_string()),
                 None => Err(format!(
                     "\"{}\" stands in the text of the instruction and must be known when compiling\nunroll the loop: T.unroll",
                     operand.name
                 )),
             },
-            Form::Address(space) => {
+            OperandForm::Address(space) => {
                 let space = if space.is_empty() {
                     space_of(&call.tokens)
                 } else {
@@ -219,7 +219,7 @@ impl Body {
                 };
                 self.address(operand, space, value)
             }
-            Form::Register => {
+            OperandForm::Register => {
                 let dtype = call.dtype(operand, registers);
                 let ty = call.tokens.type_of(operand.ty);
                 let several = operand.braces && (registers.len() > 1 || !slot_is_empty(call, operand));

@@ -5,7 +5,7 @@ use super::ptx_memory::Guard;
 use crate::arith::fold;
 use crate::diagnostic::Result;
 use crate::intrin::memory::MemoryInstruction;
-use crate::intrin::row::Form;
+use crate::intrin::row::CudaForm;
 use crate::intrin::{Effect, Op};
 use crate::ir::{BinOp, BufferStore, Expr, ExprKind, Stmt, StmtKind, at};
 use crate::source::Span;
@@ -36,12 +36,12 @@ impl Emitter<'_, '_> {
         }
         let before = self.out.len();
         let code = match op.row().cuda.form {
-            Form::Ptx(_) | Form::StatePtx(_) => {
+            CudaForm::Ptx(_) | CudaForm::StatePtx(_) => {
                 let mut guard = Some(condition.clone());
                 let code = self.row(e, op.row(), args, &mut guard)?;
                 guard.is_none().then_some(code)
             }
-            Form::Special => match MemoryInstruction::of(*op, args) {
+            CudaForm::Special => match MemoryInstruction::of(*op, args) {
                 Ok(Some(access)) => {
                     let condition = condition.clone();
                     let mut guard = Some(Guard {
@@ -84,7 +84,7 @@ impl Emitter<'_, '_> {
             return Ok(false);
         };
         let place = Expr::load(buffer, indices.clone());
-        let is_special = matches!(op.row().cuda.form, Form::Special);
+        let is_special = matches!(op.row().cuda.form, CudaForm::Special);
         let computed = |e: &Expr| may_be_computed(e, condition);
         if !is_special || !computed(&place) || !args.iter().all(computed) {
             return Ok(false);

@@ -11,7 +11,7 @@ use super::defects;
 use super::emitter::Emitter;
 use super::helpers::{Header, Helper};
 use crate::diagnostic::{Diagnostic, Result};
-use crate::intrin::row::{Access, Arg, Form, Kind, Machine, Space, Ty, Words};
+use crate::intrin::row::{Access, Arg, ArgKind, CudaForm, Machine, Space, Ty, Words};
 use crate::intrin::{Op, Operands, Row};
 use crate::ir::{DType, ElementType, Expr};
 
@@ -118,7 +118,7 @@ impl Emitter<'_, '_> {
             None => Words::default(),
         };
         match row.cuda.form {
-            Form::Function(name) => {
+            CudaForm::Function(name) => {
                 self.needs_of(row);
                 let mut list = Vec::new();
                 for (arg, value) in values(&operands) {
@@ -126,7 +126,7 @@ impl Emitter<'_, '_> {
                 }
                 Ok(Code::primary(format!("{name}({})", list.join(", "))))
             }
-            Form::Expression(template) => {
+            CudaForm::Expression(template) => {
                 self.needs_of(row);
                 let mut text = template.to_string();
                 for (arg, value) in values(&operands) {
@@ -140,7 +140,7 @@ impl Emitter<'_, '_> {
                 };
                 Ok(Code::new(text, at))
             }
-            Form::Ptx(_) | Form::StatePtx(_) | Form::PurePtx(_) | Form::Code(_) => {
+            CudaForm::Ptx(_) | CudaForm::StatePtx(_) | CudaForm::PurePtx(_) | CudaForm::Code(_) => {
                 let known = self.function_of(e, &operands, words, guard.is_some())?;
                 let mut passed: Vec<Expr> = known
                     .passed
@@ -153,7 +153,7 @@ impl Emitter<'_, '_> {
                 let arguments = self.arguments(&passed)?;
                 Ok(Code::primary(format!("{}({arguments})", known.name)))
             }
-            Form::Special | Form::Lowered | Form::Host => {
+            CudaForm::Special | CudaForm::Lowered | CudaForm::Host => {
                 let message = format!("`T.{}` cannot be compiled to CUDA", row.script);
                 let mut error = Diagnostic::new(e.span, message);
                 if e.as_call(Op::TvmThreadAllreduce).is_some() {
@@ -191,13 +191,19 @@ impl Emitter<'_, '_> {
         let words = &shape.words;
         self.needs_of(operands.row);
         let made = match operands.row.cuda.form {
-            Form::Ptx(template) => self.assembly(e, operands, words, template, (true, true), guarded)?,
-            Form::StatePtx(template) => {
+            CudaForm::Ptx(template) => self.assembly(e, operands, words, template, (true, true), guarded)?,
+            CudaForm::StatePtx(template) => {
                 self.assembly(e, operands, words, template, (true, false), guarded)?
             }
-            Form::PurePtx(template) => self.assembly(e, operands, words, template, (false, false), false)?,
-            Form::Code(template) => self.body(e.dtype, operands, words, template),
-            Form::Function(_) | Form::Expression(_) | Form::Special | Form::Lowered | Form::Host => {
+            CudaForm::PurePtx(template) => {
+                self.assembly(e, operands, words, template, (false, false), false)?
+            }
+            CudaForm::Code(template) => self.body(e.dtype, operands, words, template),
+            CudaForm::Function(_)
+            | CudaForm::Expression(_)
+            | CudaForm::Special
+            | CudaForm::Lowered
+            | CudaForm::Host => {
                 unreachable!("`row` calls this for rows that become functions of our own")
             }
         };
@@ -209,7 +215,7 @@ impl Emitter<'_, '_> {
     /// An argument of a function of CUDA.
     fn argument(&mut self, arg: &Arg, value: &Expr) -> Result<String> {
         match arg.kind {
-            Kind::Mask => self.mask(value),
+            ArgKind::Mask => self.mask(value),
             _ => Ok(self.expr(value)?.in_range(value.dtype).text),
         }
     }
@@ -239,7 +245,7 @@ impl Emitter<'_, '_> {
             }
             for (i, value) in part.iter().enumerate().filter(|(i, _)| used(arg.name, *i)) {
                 let p = parameter(arg, i, part.len(), value, words);
-                if let Kind::Pointer(Space::Shared) = arg.kind
+                if let ArgKind::Pointer(Space::Shared) = arg.kind
                     && !value.dtype.is_handle()
                 {
                     name.push_str(&format!("_{}", value.dtype));
@@ -418,15 +424,15 @@ fn spaced(list: &[String]) -> String {
 pub(super) fn is_operand(arg: &Arg) -> bool {
     matches!(
         arg.kind,
-        Kind::Value(_)
-            | Kind::Any
-            | Kind::Node
-            | Kind::Condition
-            | Kind::Mask
-            | Kind::Array(_)
-            | Kind::Pointer(_)
-            | Kind::Register(..)
-            | Kind::Element(..)
+        ArgKind::Value(_)
+            | ArgKind::Any
+            | ArgKind::Node
+            | ArgKind::Condition
+            | ArgKind::Mask
+            | ArgKind::Array(_)
+            | ArgKind::Pointer(_)
+            | ArgKind::Register(..)
+            | ArgKind::Element(..)
     )
 }
 
@@ -476,7 +482,7 @@ fn parameter(arg: &Arg, item: usize, of: usize, value: &Expr, words: &Words) -> 
         bound,
     };
     match arg.kind {
-        Kind::Pointer(space) => match (space, value.dtype.is_handle()) {
+        ArgKind::Pointer(space) => match (space, value.dtype.is_handle()) {
             (Space::Shared, true) => {
                 let bound = format!("(unsigned int)__cvta_generic_to_shared({name})");
                 plain("const void*", "r", bound, name)
@@ -488,7 +494,7 @@ fn parameter(arg: &Arg, item: usize, of: usize, value: &Expr, words: &Words) -> 
             (_, true) => plain("const void*", "l", name.clone(), name),
             (_, false) => plain("unsigned long long", "l", name.clone(), name),
         },
-        Kind::Register(access, ty) | Kind::Element(access, ty) => {
+        ArgKind::Register(access, ty) | ArgKind::Element(access, ty) => {
             let said = words
                 .types
                 .iter()
@@ -513,13 +519,13 @@ fn parameter(arg: &Arg, item: usize, of: usize, value: &Expr, words: &Words) -> 
                 bound,
             }
         }
-        Kind::Value(dtype) => {
+        ArgKind::Value(dtype) => {
             let (ty, letter) = register(dtype);
             plain(ty, letter, name.clone(), name)
         }
-        Kind::Condition => plain("bool", "r", name.clone(), name),
-        Kind::Mask => plain("unsigned int", "r", name.clone(), name),
-        Kind::Array(element) => {
+        ArgKind::Condition => plain("bool", "r", name.clone(), name),
+        ArgKind::Mask => plain("unsigned int", "r", name.clone(), name),
+        ArgKind::Array(element) => {
             let ty = match (element.is_float(), element.bits) {
                 (true, 64) => "double*",
                 (true, _) => "float*",
@@ -542,9 +548,9 @@ fn function_name(operands: &Operands) -> String {
     for (arg, part) in operands.each().filter(|(arg, _)| !is_operand(arg)) {
         let Some(value) = part.first() else { continue };
         let text = match arg.kind {
-            Kind::Flag | Kind::Bool if !value.is_int(0) => arg.name.to_string(),
-            Kind::Has(of) if !value.is_int(0) => of.to_string(),
-            Kind::Flag | Kind::Bool | Kind::Has(_) | Kind::Count(_) => continue,
+            ArgKind::Flag | ArgKind::Bool if !value.is_int(0) => arg.name.to_string(),
+            ArgKind::Has(of) if !value.is_int(0) => of.to_string(),
+            ArgKind::Flag | ArgKind::Bool | ArgKind::Has(_) | ArgKind::Count(_) => continue,
             _ => modifier(value),
         };
         if !text.is_empty() {

@@ -5,7 +5,7 @@
 //! tensor or an allocation; other pointers (mapped ones, parameters of subroutines) may be anything.
 
 use crate::diagnostic::Diagnostic;
-use crate::intrin::row::{Kind, Space};
+use crate::intrin::row::{ArgKind, Space};
 use crate::intrin::{Op, Operands};
 use crate::ir::at;
 use crate::ir::{Expr, ExprKind, PrimFunc, Stmt, Type, Var, Visitor};
@@ -67,14 +67,14 @@ impl Visitor for Calls<'_> {
                 .row()
                 .args
                 .iter()
-                .any(|arg| matches!(arg.kind, Kind::Pointer(_)))
+                .any(|arg| matches!(arg.kind, ArgKind::Pointer(_)))
             && let Ok(operands) = Operands::read(op.row(), args)
         {
             for (arg, part) in operands.each() {
                 let wanted = match arg.kind {
-                    Kind::Pointer(Space::Shared) => "shared",
-                    Kind::Pointer(Space::Global) => "global",
-                    Kind::Pointer(Space::FromModifiers) => operands.text("space"),
+                    ArgKind::Pointer(Space::Shared) => "shared",
+                    ArgKind::Pointer(Space::Global) => "global",
+                    ArgKind::Pointer(Space::FromModifiers) => operands.text("space"),
                     _ => continue,
                 };
                 let wanted = wanted.split("::").next().unwrap_or_default();
@@ -91,7 +91,7 @@ impl Visitor for Calls<'_> {
                         arg.name
                     );
                     let mut error = Diagnostic::new(e.span, message);
-                    if matches!(arg.kind, Kind::Pointer(Space::FromModifiers)) {
+                    if matches!(arg.kind, ArgKind::Pointer(Space::FromModifiers)) {
                         error = error.help(format!("name its memory: space=\"{found}\""));
                     }
                     self.errors.push(error);

@@ -11,7 +11,7 @@ use super::rust_scalar;
 use crate::diagnostic::Diagnostics;
 use crate::intrin::Op;
 use crate::ir::abi::host::HostExpr;
-use crate::ir::abi::host::operators::{Form, HostOperation, HostOperator, Scalar};
+use crate::ir::abi::host::operators::{HostOperation, HostOperator, HostTemplate, Scalar};
 use crate::ir::abi::{self, DEVICE_CUDA, Field, arg_type, dlpack_code, unsupported};
 use crate::ir::abi::{ParamKind, Signature};
 use crate::ir::{BinOp, DType, Expr, ExprKind, Var};
@@ -281,7 +281,7 @@ impl<'a> Printer<'a> {
             _ => (self.typed(a)?, self.code(b)?),
         };
         let sign = match HostOperator::find(HostOperation::Binary(op), a.dtype).map(|row| row.rust) {
-            Some(Form::Infix(sign)) => sign,
+            Some(HostTemplate::Infix(sign)) => sign,
             _ => return Err(unsupported(a, &format!("a comparison of {}", a.dtype))),
         };
         let text = format!("{} {sign} {}", x.operand(Binds::BitOr), y.operand(Binds::BitOr));
@@ -344,7 +344,7 @@ impl<'a> Printer<'a> {
             parts.push(self.code(operand)?);
         }
         let form = match (row.rust, values.get(1)) {
-            (Form::Division(_, Some(by_constant)), Some(Value::Int(1..))) => *by_constant,
+            (HostTemplate::Division(_, Some(by_constant)), Some(Value::Int(1..))) => *by_constant,
             (form, _) => form,
         };
         let call = |name: &str| {
@@ -352,20 +352,20 @@ impl<'a> Printer<'a> {
             format!("{}.{name}({})", receiver.operand(Binds::Tight), list.join(", "))
         };
         let (binds, text) = match form {
-            Form::Infix(sign) => {
+            HostTemplate::Infix(sign) => {
                 let (binds, right) = Binds::around(sign);
                 (
                     binds,
                     format!("{} {sign} {}", receiver.operand(binds), parts[0].operand(right)),
                 )
             }
-            Form::Prefix(sign) => (Binds::Unary, format!("{sign}{}", receiver.operand(Binds::Unary))),
-            Form::Method(name) => (Binds::Tight, call(name)),
-            Form::Function(name) => (
+            HostTemplate::Prefix(sign) => (Binds::Unary, format!("{sign}{}", receiver.operand(Binds::Unary))),
+            HostTemplate::Method(name) => (Binds::Tight, call(name)),
+            HostTemplate::Function(name) => (
                 Binds::Tight,
                 format!("{name}({}, {})", receiver.text, parts[0].text),
             ),
-            Form::Shift(name) => {
+            HostTemplate::Shift(name) => {
                 let count = match &values[1] {
                     Value::Int(count) => count.rem_euclid(dtype.bits.into()).to_string(),
                     _ => format!("{} as u32", parts[0].operand(Binds::Cast)),
@@ -375,8 +375,8 @@ impl<'a> Printer<'a> {
                     format!("{}.{name}({count})", receiver.operand(Binds::Tight)),
                 )
             }
-            Form::Bits(name) => (Binds::Cast, format!("{} as {ty}", call(name))),
-            Form::Division(name, _) => {
+            HostTemplate::Bits(name) => (Binds::Cast, format!("{} as {ty}", call(name))),
+            HostTemplate::Division(name, _) => {
                 let wide = if dtype.is_uint() {
                     DType::UINT64
                 } else {
@@ -393,7 +393,7 @@ impl<'a> Printer<'a> {
                     false => (Binds::Cast, format!("{text} as {ty}")),
                 }
             }
-            Form::Select(_) | Form::BitsOfWidth(_) | Form::Math(_) => {
+            HostTemplate::Select(_) | HostTemplate::BitsOfWidth(_) | HostTemplate::Math(_) => {
                 return Err(unsupported(expr, "this operation"));
             }
         };

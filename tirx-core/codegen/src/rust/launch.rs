@@ -14,7 +14,7 @@ use crate::ir::{BinOp, DType, Expr, ExprKind, Type, Var, Visitor};
 
 impl HostPrinter<'_> {
     /// Prints a raw function for the launch, and the call of it.
-    pub(super) fn launch(&mut self, launch: &abi::Launch<'_>) -> Result<()> {
+    pub(super) fn launch(&mut self, launch: &abi::PackedLaunch<'_>) -> Result<()> {
         let symbols = abi::device_functions(self.module);
         let symbol = symbols[launch.function].0.to_string();
         let single = symbols.len() == 1;

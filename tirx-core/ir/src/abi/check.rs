@@ -39,7 +39,7 @@ pub enum What {
 }
 
 /// The fixed text of a message.
-struct Form {
+struct MessageForm {
     /// Text before the argument's name.
     verb: &'static str,
     /// Text after the name; `None` for a message without a name, or whose field is computed.
@@ -72,8 +72,8 @@ impl What {
         What::OffsetAlignment,
     ];
 
-    fn form(&self) -> Form {
-        let form = |verb, field, expected, name| Form {
+    fn form(&self) -> MessageForm {
+        let form = |verb, field, expected, name| MessageForm {
             verb,
             field,
             expected,
@@ -82,12 +82,12 @@ impl What {
             name,
         };
         match self {
-            What::Type => Form {
+            What::Type => MessageForm {
                 error: "TypeError",
                 ..form("Mismatched type", None, IS, "type")
             },
             What::Rank => form("Mismatched ", Some(".ndim"), IS, "ndim"),
-            What::DType => Form {
+            What::DType => MessageForm {
                 error: "TypeError",
                 ..form("Mismatched ", Some(".dtype"), IS, "dtype")
             },
@@ -105,11 +105,11 @@ impl What {
                 "`,\n  expected non-NULL data pointer",
                 "data",
             ),
-            What::Alignment => Form {
+            What::Alignment => MessageForm {
                 unit: " bytes",
                 ..form("Misaligned ", Some(".data"), ALIGNMENT, "data")
             },
-            What::OffsetAlignment => Form {
+            What::OffsetAlignment => MessageForm {
                 unit: " bytes",
                 ..form("Misaligned Tensor data", None, ALIGNMENT, "offset")
             },
@@ -248,7 +248,7 @@ impl Check {
 }
 
 /// The argument that the beginning of a message names in a form; empty where the form has no name.
-fn named<'a>(form: &Form, subject: &'a str) -> Option<&'a str> {
+fn named<'a>(form: &MessageForm, subject: &'a str) -> Option<&'a str> {
     match form.field {
         Some(field) => subject.strip_prefix(form.verb)?.strip_suffix(field),
         None => (subject == form.verb).then_some(""),

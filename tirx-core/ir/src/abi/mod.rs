@@ -77,7 +77,7 @@ impl LaunchParam {
 
 /// A parsed launch: `call_packed(symbol, device arguments…, launch arguments…)`.
 #[derive(Debug)]
-pub struct Launch<'a> {
+pub struct PackedLaunch<'a> {
     /// Index among the module's device functions.
     pub function: usize,
     /// The device function.
@@ -148,7 +148,7 @@ pub fn host_function<'a>(module: &'a IRModule, entry: Option<&str>) -> Option<&'
 }
 
 /// Parses a `call_packed`; `None` where it calls something other than a device function of `module`.
-pub fn launch<'a>(module: &'a IRModule, args: &'a [Expr]) -> Option<Launch<'a>> {
+pub fn launch<'a>(module: &'a IRModule, args: &'a [Expr]) -> Option<PackedLaunch<'a>> {
     let symbol = args.get(at!(TvmCallPacked.func_name))?.as_str()?;
     let args = &args[at!(TvmCallPacked.args)..];
     let functions = device_functions(module);
@@ -169,7 +169,7 @@ pub fn launch<'a>(module: &'a IRModule, args: &'a [Expr]) -> Option<Launch<'a>> 
         };
         params.push((param, tag, value));
     }
-    values.is_empty().then_some(Launch {
+    values.is_empty().then_some(PackedLaunch {
         function,
         device,
         args,

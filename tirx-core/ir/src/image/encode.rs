@@ -39,8 +39,8 @@ pub struct Encoder {
     dtypes: FxHashMap<DType, u64>,
     dtype_list: Vec<DType>,
     spans: FxHashMap<Span, u64>,
-    places: FxHashMap<Place, u64>,
-    span_list: Vec<Place>,
+    places: FxHashMap<StoredSpan, u64>,
+    span_list: Vec<StoredSpan>,
     vars: FxHashMap<Var, u64>,
     buffers: FxHashMap<Buffer, u64>,
 }
@@ -48,7 +48,7 @@ pub struct Encoder {
 /// A span as it is stored: file, line, first column and length in bytes, all from 0; the number of the span that calls it, from 1,
 /// which is smaller than its own, or 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Place {
+struct StoredSpan {
     file: FileId,
     line: u32,
     column: u32,
@@ -240,7 +240,7 @@ impl Encoder {
                     .end
                     .saturating_sub(span.start)
                     .min((at.line_text.len() - before) as u32);
-                let place = Place {
+                let place = StoredSpan {
                     file: self.sources.written(span.file),
                     line: at.line - 1,
                     column: before as u32,

@@ -10,7 +10,7 @@
 
 use super::Op;
 use super::operands::Operands;
-use super::row::{Kind, Many, Row};
+use super::row::{ArgKind, Many, Row};
 use crate::ir::{DType, Expr, Stmt};
 use crate::source::Span;
 
@@ -146,8 +146,8 @@ impl CallBuilder {
                         false => v.at(self.span),
                     }
                 })),
-                (None, Kind::Has(of), _) => args.push(count(given(of).min(1))),
-                (None, Kind::Count(of), _) => args.push(count(given(of))),
+                (None, ArgKind::Has(of), _) => args.push(count(given(of).min(1))),
+                (None, ArgKind::Count(of), _) => args.push(count(given(of))),
                 (None, _, Many::Optional | Many::List(_)) => {}
                 (None, kind, Many::One) => {
                     let value = default_of(self.row, arg.name, kind).or_else(|| neutral(kind));
@@ -166,16 +166,16 @@ impl CallBuilder {
 }
 
 /// A constant as kernel text gives it: truth values are bools where the row says so.
-fn spelled(kind: Kind, value: Expr) -> Expr {
+fn spelled(kind: ArgKind, value: Expr) -> Expr {
     match (kind, value.as_int()) {
-        (Kind::Bool, Some(v)) if !value.dtype.is_bool() => Expr::bool(v != 0).at(value.span),
+        (ArgKind::Bool, Some(v)) if !value.dtype.is_bool() => Expr::bool(v != 0).at(value.span),
         _ => value,
     }
 }
 
 /// The default that the signature gives a parameter: `True`, `False`, an integer or a text; `None` of a number, such as a
 /// cache policy, is 0.
-fn default_of(row: &Row, name: &str, kind: Kind) -> Option<Expr> {
+fn default_of(row: &Row, name: &str, kind: ArgKind) -> Option<Expr> {
     let signature = row.signature?.trim_start_matches('(').trim_end_matches(')');
     let literal = signature.split(',').find_map(|parameter| {
         let (parameter, literal) = parameter.split_once('=')?;
@@ -186,7 +186,7 @@ fn default_of(row: &Row, name: &str, kind: Kind) -> Option<Expr> {
         "True" => Some(Expr::int32(1)),
         "False" => Some(Expr::int32(0)),
         "None" => match kind {
-            Kind::Value(dtype) if dtype.is_integer() => Some(Expr::constant(dtype, 0)),
+            ArgKind::Value(dtype) if dtype.is_integer() => Some(Expr::constant(dtype, 0)),
             _ => None,
         },
         _ => match quoted('"').or_else(|| quoted('\'')) {
@@ -197,10 +197,10 @@ fn default_of(row: &Row, name: &str, kind: Kind) -> Option<Expr> {
 }
 
 /// The value of an argument that is neither set nor has a default in the signature: a modifier that is left out.
-fn neutral(kind: Kind) -> Option<Expr> {
+fn neutral(kind: ArgKind) -> Option<Expr> {
     match kind {
-        Kind::Text(known) if known.contains(&"") => Some(Expr::string("")),
-        Kind::Flag | Kind::Bool => Some(Expr::int32(0)),
+        ArgKind::Text(known) if known.contains(&"") => Some(Expr::string("")),
+        ArgKind::Flag | ArgKind::Bool => Some(Expr::int32(0)),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! The arguments of a call node by name: the flat list, divided as its row describes.
 
-use super::row::{Arg, Form, Kind, Many, Row, Space, Ty};
+use super::row::{Arg, ArgKind, CudaForm, Many, Row, Space, Ty};
 use crate::ir::{DType, Expr, ExprKind};
 
 /// The arguments of a call by the names of its row. One that is left out is an empty list.
@@ -15,7 +15,7 @@ pub struct Operands<'a> {
 /// Another number of values than a list takes.
 fn miscounted(list: &Arg, takes: usize, found: usize) -> String {
     let register = match list.kind {
-        Kind::Element(_, ty) | Kind::Register(_, ty) => Some(ty),
+        ArgKind::Element(_, ty) | ArgKind::Register(_, ty) => Some(ty),
         _ => None,
     };
     let what = if register.is_some() {
@@ -134,7 +134,7 @@ impl<'a> Operands<'a> {
             .row
             .args
             .iter()
-            .position(|a| matches!(a.kind, Kind::Has(of) if of == name))?;
+            .position(|a| matches!(a.kind, ArgKind::Has(of) if of == name))?;
         let flag = self.parts[at].first()?;
         Some(!flag.is_int(0))
     }
@@ -144,7 +144,7 @@ impl<'a> Operands<'a> {
             .row
             .args
             .iter()
-            .position(|a| matches!(a.kind, Kind::Count(of) if of == name))?;
+            .position(|a| matches!(a.kind, ArgKind::Count(of) if of == name))?;
         usize::try_from(self.parts[at].first()?.as_int()?).ok()
     }
 
@@ -227,7 +227,7 @@ impl Row {
     /// Whether the other operands can be told apart without the values of the constants: none of these counts a list.
     fn constants_may_come_later(&self) -> bool {
         let counts = |a: &Arg| matches!(a.many, Many::List(Some(_)));
-        !matches!(self.cuda.form, Form::Special) && !self.args.iter().any(counts)
+        !matches!(self.cuda.form, CudaForm::Special) && !self.args.iter().any(counts)
     }
 }
 
@@ -235,7 +235,9 @@ impl Arg {
     /// Whether an expression is not the constant that the argument must be, but may become one.
     fn may_settle(&self, e: &Expr) -> bool {
         let number = e.dtype.is_scalar() && (e.dtype.is_integer() || e.dtype.is_bool());
-        matches!(self.kind, Kind::Immediate(..) | Kind::Flag | Kind::Bool) && number && e.as_int().is_none()
+        matches!(self.kind, ArgKind::Immediate(..) | ArgKind::Flag | ArgKind::Bool)
+            && number
+            && e.as_int().is_none()
     }
 
     /// Checks that an expression is valid for the argument.
@@ -254,28 +256,28 @@ impl Arg {
             Err(format!("\"{name}\" must be {what}, found {found}"))
         };
         match self.kind {
-            Kind::Value(dtype) if dtype.is_integer() => match integer {
+            ArgKind::Value(dtype) if dtype.is_integer() => match integer {
                 true => Ok(()),
                 false => expected("an integer"),
             },
-            Kind::Value(dtype) => match e.dtype == dtype {
+            ArgKind::Value(dtype) => match e.dtype == dtype {
                 true => Ok(()),
                 false => expected(&dtype.to_string()),
             },
-            Kind::Any => match e.as_str().is_none() && !e.dtype.is_void() {
+            ArgKind::Any => match e.as_str().is_none() && !e.dtype.is_void() {
                 true => Ok(()),
                 false => expected("a value"),
             },
-            Kind::Node => Ok(()),
-            Kind::Condition | Kind::Mask => match integer {
+            ArgKind::Node => Ok(()),
+            ArgKind::Condition | ArgKind::Mask => match integer {
                 true => Ok(()),
                 false => expected("an integer or a bool"),
             },
-            Kind::Array(_) => match e.dtype.is_handle() && e.as_str().is_none() {
+            ArgKind::Array(_) => match e.dtype.is_handle() && e.as_str().is_none() {
                 true => Ok(()),
                 false => expected("a pointer such as A.data"),
             },
-            Kind::Pointer(space) => {
+            ArgKind::Pointer(space) => {
                 let pointer = e.dtype.is_handle() && e.as_str().is_none();
                 let address = match space {
                     Space::FromModifiers => e.dtype == DType::UINT32,
@@ -287,42 +289,42 @@ impl Arg {
                     false => expected("a pointer such as A.ptr_to([i])"),
                 }
             }
-            Kind::Register(..) => match e.dtype.is_handle() && e.as_str().is_none() {
+            ArgKind::Register(..) => match e.dtype.is_handle() && e.as_str().is_none() {
                 true => Ok(()),
                 false => expected("the address of a variable, such as T.address_of(x) or A.ptr_to([i])"),
             },
-            Kind::Element(..) => match e.dtype.is_handle() && e.as_str().is_none() {
+            ArgKind::Element(..) => match e.dtype.is_handle() && e.as_str().is_none() {
                 true => Ok(()),
                 false => expected("an element of a buffer, such as acc[i]"),
             },
-            Kind::Text(known) => match e.as_str() {
+            ArgKind::Text(known) => match e.as_str() {
                 Some(text) if known.contains(&text) => Ok(()),
                 _ => {
                     let known: Vec<String> = known.iter().map(|k| format!("\"{k}\"")).collect();
                     expected(&format!("one of {}", known.join(", ")))
                 }
             },
-            Kind::DTypeName => match e.as_str() {
+            ArgKind::DTypeName => match e.as_str() {
                 Some(_) => Ok(()),
                 None => expected("the name of a dtype"),
             },
-            Kind::DType => match e.as_str().map(str::parse::<DType>) {
+            ArgKind::DType => match e.as_str().map(str::parse::<DType>) {
                 Some(Ok(_)) => Ok(()),
                 _ => expected("a dtype such as \"uint32\""),
             },
-            Kind::Name => match e.as_str() {
+            ArgKind::Name => match e.as_str() {
                 Some(_) => Ok(()),
                 None => expected("a text"),
             },
-            Kind::Flag | Kind::Bool | Kind::Has(_) => match e.as_int() {
+            ArgKind::Flag | ArgKind::Bool | ArgKind::Has(_) => match e.as_int() {
                 Some(0 | 1) => Ok(()),
                 _ => expected("True or False, known when compiling"),
             },
-            Kind::Count(_) => match e.as_int() {
+            ArgKind::Count(_) => match e.as_int() {
                 Some(_) => Ok(()),
                 _ => expected("an integer constant"),
             },
-            Kind::Immediate(low, high) => match e.as_int() {
+            ArgKind::Immediate(low, high) => match e.as_int() {
                 Some(v) if (low.into()..=high.into()).contains(&v) => Ok(()),
                 _ if low == high => expected(&low.to_string()),
                 _ => expected(&format!("an integer constant from {low} to {high}")),

@@ -89,14 +89,14 @@ pub struct Arg {
     /// Its name, as in the signature.
     pub name: &'static str,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ArgKind,
     /// How many values it takes.
     pub many: Many,
 }
 
 /// The kind of an argument.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum ArgKind {
     /// The value of a register. Integers of other widths are converted as in C; floats must have the dtype itself.
     Value(DType),
     /// A value of any dtype.
@@ -112,7 +112,7 @@ pub enum Kind {
     /// A location in memory: a pointer, or for shared memory its 32-bit shared address (a `uint64` is an address in
     /// another block's shared memory, as `T.ptx.mapa` gives it).
     Pointer(Space),
-    /// A variable of the thread that the instruction reads or writes, given by its address; of [`Kind::Element`] text
+    /// A variable of the thread that the instruction reads or writes, given by its address; of [`ArgKind::Element`] text
     /// names the element itself and the node has its address.
     Register(Access, Ty),
     /// The same, written as the element: `acc[i]`.
@@ -386,7 +386,7 @@ impl Traits {
 #[derive(Clone, Copy, Debug)]
 pub struct Cuda {
     /// Its form.
-    pub form: Form,
+    pub form: CudaForm,
     /// Words of the template that are not arguments, types of registers, and anything else derived from the modifiers.
     pub words: Option<MakeWords>,
     /// Headers that the text needs.
@@ -413,7 +413,7 @@ pub struct Words {
 
 /// The form of an operation in CUDA.
 #[derive(Clone, Copy, Debug)]
-pub enum Form {
+pub enum CudaForm {
     /// A function of CUDA C++ that takes the arguments as they are.
     Function(&'static str),
     /// An expression of CUDA C++, in which `$name$` is an argument.
@@ -424,9 +424,9 @@ pub enum Form {
     /// where it is; `{{` and `}}` are braces, outside of conditions. `{result}` is the call's value. Instructions that declare registers are put
     /// within braces.
     Ptx(&'static str),
-    /// As [`Form::Ptx`], but pure: no clobber of memory and not volatile.
+    /// As [`CudaForm::Ptx`], but pure: no clobber of memory and not volatile.
     PurePtx(&'static str),
-    /// As [`Form::Ptx`] without the clobber of memory: it reads or changes thread state, and runs exactly as often as
+    /// As [`CudaForm::Ptx`] without the clobber of memory: it reads or changes thread state, and runs exactly as often as
     /// written.
     StatePtx(&'static str),
     /// The body of a C++ function whose parameters have the arguments' names; `$name$` is a modifier or word.
@@ -451,8 +451,8 @@ impl Row {
             return Some(Access::Out);
         }
         match (arg.kind, self.traits.memory) {
-            (Kind::Register(access, _) | Kind::Element(access, _), _) => Some(access),
-            (Kind::Pointer(_) | Kind::Array(_), memory) => match memory {
+            (ArgKind::Register(access, _) | ArgKind::Element(access, _), _) => Some(access),
+            (ArgKind::Pointer(_) | ArgKind::Array(_), memory) => match memory {
                 Memory::Reads => Some(Access::In),
                 Memory::Writes => Some(Access::Out),
                 Memory::ReadsAndWrites => Some(Access::InOut),
@@ -467,7 +467,9 @@ impl Row {
 impl Row {
     /// The alignment in bytes that an address needs which is given as this argument of a call; `None` for values.
     pub fn alignment(&self, arg: &Arg, call: &Operands) -> Option<u32> {
-        let rule = self.alignment.filter(|_| matches!(arg.kind, Kind::Pointer(_)))?;
+        let rule = self
+            .alignment
+            .filter(|_| matches!(arg.kind, ArgKind::Pointer(_)))?;
         Some(rule(call, arg.name))
     }
 }

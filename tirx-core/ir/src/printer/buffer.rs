@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// The position of a description in the text, which decides what may be left out.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Place {
+pub(super) enum DescriptionPosition {
     /// A parameter: new variables of the shape are written as strings.
     Signature,
     /// The match of a parameter ahead of the body: new variables are declared before it.
@@ -31,7 +31,7 @@ impl Printer {
         &mut self,
         name: &str,
         buffer: &Buffer,
-        place: Place,
+        place: DescriptionPosition,
         definitions: &mut Vec<String>,
     ) -> String {
         let scope = Some(buffer.scope()).filter(|s| *s != "global");
@@ -55,7 +55,7 @@ impl Printer {
             scope,
             ..Extra::default()
         };
-        let args = self.description(None, buffer, Place::Match, &extra, definitions);
+        let args = self.description(None, buffer, DescriptionPosition::Match, &extra, definitions);
         format!("T.match_buffer({param}, {args})")
     }
 
@@ -74,7 +74,7 @@ impl Printer {
             annotations,
             ..Extra::default()
         };
-        let args = self.description(None, buffer, Place::Body, &extra, &mut Vec::new());
+        let args = self.description(None, buffer, DescriptionPosition::Body, &extra, &mut Vec::new());
         format!("T.{function}({args})")
     }
 
@@ -96,7 +96,7 @@ impl Printer {
             scope,
             ..Extra::default()
         };
-        let args = self.description(None, buffer, Place::Body, &extra, &mut Vec::new());
+        let args = self.description(None, buffer, DescriptionPosition::Body, &extra, &mut Vec::new());
         format!("T.decl_buffer({args})")
     }
 
@@ -149,11 +149,11 @@ impl Printer {
         &mut self,
         name: Option<&str>,
         buffer: &Buffer,
-        place: Place,
+        place: DescriptionPosition,
         extra: &Extra<'_>,
         definitions: &mut Vec<String>,
     ) -> String {
-        let signature = place != Place::Body;
+        let signature = place != DescriptionPosition::Body;
         let mut new_vars: Vec<Var> = Vec::new();
         let mut out = String::new();
         let shape: Vec<String> = buffer
@@ -270,11 +270,11 @@ impl Printer {
     }
 
     /// An expression of a signature. One with variables that are not defined yet becomes a string.
-    fn signature_expr(&mut self, e: &Expr, place: Place, new_vars: &mut Vec<Var>) -> String {
+    fn signature_expr(&mut self, e: &Expr, place: DescriptionPosition, new_vars: &mut Vec<Var>) -> String {
         let mut free = Unknown(self, Vec::new());
         free.visit_expr(e);
         let free = free.1;
-        let quoted = !free.is_empty() && place == Place::Signature;
+        let quoted = !free.is_empty() && place == DescriptionPosition::Signature;
         for var in &free {
             self.names.define_var(var);
             if !self.params.contains(var) {

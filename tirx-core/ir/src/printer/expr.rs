@@ -5,7 +5,7 @@ use super::{Printer, literal};
 use crate::at;
 use crate::intrin::mnemonic::call::SINK;
 use crate::intrin::mnemonic::{Direction, InstructionCall};
-use crate::intrin::row::Kind;
+use crate::intrin::row::ArgKind;
 use crate::intrin::{Op, Operands, ResultRule, Row};
 use crate::ir::{AttrValue, BinOp, Buffer, DType, Expr, ExprKind, Type, Var};
 
@@ -403,13 +403,16 @@ impl Printer {
     /// determine it.
     fn row_call(&mut self, out: &mut String, row: &'static Row, args: &[Expr], dtype: DType) {
         let mut shown: Vec<&Expr> = args.iter().collect();
-        let elements = row.args.iter().any(|arg| matches!(arg.kind, Kind::Element(..)));
+        let elements = row
+            .args
+            .iter()
+            .any(|arg| matches!(arg.kind, ArgKind::Element(..)));
         if elements && let Ok(operands) = Operands::read(row, args) {
             let kinds = operands
                 .each()
                 .flat_map(|(arg, part)| part.iter().map(move |_| arg.kind));
             for (shown, kind) in shown.iter_mut().zip(kinds) {
-                if let (Kind::Element(..), Some([element])) = (kind, shown.as_call(Op::AddressOf))
+                if let (ArgKind::Element(..), Some([element])) = (kind, shown.as_call(Op::AddressOf))
                     && matches!(element.kind, ExprKind::BufferLoad { .. })
                 {
                     *shown = element;

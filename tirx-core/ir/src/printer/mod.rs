@@ -19,7 +19,7 @@ mod tile;
 
 use std::rc::Rc;
 
-use self::buffer::Place;
+use self::buffer::DescriptionPosition;
 use self::expr::type_text;
 use self::names::Names;
 use self::prescan::Prescan;
@@ -153,7 +153,8 @@ impl Printer {
                 }
                 Some(buffer) => {
                     let name = self.names.define_buffer(buffer, false, true);
-                    let ty = self.buffer_type(&name, buffer, Place::Signature, &mut definitions);
+                    let ty =
+                        self.buffer_type(&name, buffer, DescriptionPosition::Signature, &mut definitions);
                     format!("{name}: {ty}")
                 }
                 None => {

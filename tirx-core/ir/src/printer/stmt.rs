@@ -1,7 +1,7 @@
 //! Statements as text: one line each, bodies indented.
 
 use super::Printer;
-use super::buffer::Place;
+use super::buffer::DescriptionPosition;
 use super::expr::{end, type_text};
 use crate::at;
 use crate::intrin::Op;
@@ -31,7 +31,7 @@ impl Printer {
         }
         let name = self.names.define_buffer(buffer, false, true);
         let mut definitions = Vec::new();
-        let ty = self.buffer_type(&name, buffer, Place::Body, &mut definitions);
+        let ty = self.buffer_type(&name, buffer, DescriptionPosition::Body, &mut definitions);
         self.before.append(&mut definitions);
         self.before.push(format!("{name} = {ty}"));
         (name, false)

@@ -53,7 +53,7 @@ fn eliminate(mut func: PrimFunc) -> PrimFunc {
 
 /// Before statement `index` of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Place {
+struct InsertionPoint {
     scope: u32,
     index: u32,
 }
@@ -111,9 +111,9 @@ struct Class {
     uses: u64,
     /// The classes that contain it, one entry per occurrence as an operand.
     parents: Vec<u32>,
-    place: Option<Place>,
+    place: Option<InsertionPoint>,
     /// Where it is computed unconditionally, if `risky`.
-    computed: Vec<Place>,
+    computed: Vec<InsertionPoint>,
 }
 
 #[derive(Default)]
@@ -128,7 +128,7 @@ struct Table {
 impl Table {
     /// Records an expression at a place. Where an expression has no class, its operands with classes are counted as
     /// used here. `lazy`: it may not be evaluated here.
-    fn see(&mut self, expr: &Expr, place: Place, lazy: bool) -> Seen {
+    fn see(&mut self, expr: &Expr, place: InsertionPoint, lazy: bool) -> Seen {
         if is_operator(expr)
             && let Some(known) = self.by_expr.get(expr)
         {
@@ -209,7 +209,12 @@ impl Table {
 
     /// Records the operands of one node: gives `None` where one is not made of operators, and counts the classes of the
     /// others as used.
-    fn see_all<const N: usize>(&mut self, exprs: [&Expr; N], place: Place, lazy: bool) -> Option<[Seen; N]> {
+    fn see_all<const N: usize>(
+        &mut self,
+        exprs: [&Expr; N],
+        place: InsertionPoint,
+        lazy: bool,
+    ) -> Option<[Seen; N]> {
         let seen = exprs.map(|e| self.see(e, place, lazy));
         if !seen.iter().any(|s| matches!(s, Seen::Other)) {
             return Some(seen);
@@ -222,13 +227,13 @@ impl Table {
         None
     }
 
-    fn expr(&mut self, expr: &Expr, place: Place, lazy: bool) {
+    fn expr(&mut self, expr: &Expr, place: InsertionPoint, lazy: bool) {
         if let Seen::Class(class) = self.see(expr, place, lazy) {
             self.used(class, place, lazy);
         }
     }
 
-    fn used(&mut self, id: u32, place: Place, lazy: bool) {
+    fn used(&mut self, id: u32, place: InsertionPoint, lazy: bool) {
         let merged = match self.classes[id as usize].place {
             Some(other) => self.common(other, place),
             None => place,
@@ -242,10 +247,10 @@ impl Table {
     }
 
     /// The last place that precedes both.
-    fn common(&self, mut a: Place, mut b: Place) -> Place {
-        let lift = |place: Place| {
+    fn common(&self, mut a: InsertionPoint, mut b: InsertionPoint) -> InsertionPoint {
+        let lift = |place: InsertionPoint| {
             let scope = &self.scopes[place.scope as usize];
-            Place {
+            InsertionPoint {
                 scope: scope.parent,
                 index: scope.index,
             }
@@ -262,7 +267,7 @@ impl Table {
                 b = lift(b);
             }
         }
-        Place {
+        InsertionPoint {
             scope: a.scope,
             index: a.index.min(b.index),
         }
@@ -271,11 +276,11 @@ impl Table {
     fn body(&mut self, body: &Stmt, scope: u32) {
         for (index, stmt) in body.as_slice().iter().enumerate() {
             let index = index as u32;
-            self.stmt(stmt, Place { scope, index });
+            self.stmt(stmt, InsertionPoint { scope, index });
         }
     }
 
-    fn inner_body(&mut self, body: &Stmt, at: Place) {
+    fn inner_body(&mut self, body: &Stmt, at: InsertionPoint) {
         let scope = self.scopes.len() as u32;
         self.scopes.push(Scope {
             parent: at.scope,
@@ -285,7 +290,7 @@ impl Table {
         self.body(body, scope);
     }
 
-    fn stmt(&mut self, stmt: &Stmt, at: Place) {
+    fn stmt(&mut self, stmt: &Stmt, at: InsertionPoint) {
         stmt_exprs(stmt, &mut |e| self.expr(e, at, false));
         for body in bodies(stmt) {
             self.inner_body(body, at);
@@ -370,7 +375,7 @@ struct Rewriter {
     /// The variable that names an expression.
     vars: FxHashMap<Expr, Var>,
     /// The definitions to insert at a place, in order.
-    definitions: FxHashMap<Place, Vec<(Var, Expr)>>,
+    definitions: FxHashMap<InsertionPoint, Vec<(Var, Expr)>>,
     /// Declared buffers whose description changed.
     buffers: FxHashMap<Buffer, Buffer>,
     next_scope: u32,
@@ -379,7 +384,7 @@ struct Rewriter {
 impl Rewriter {
     fn new(table: &Table, names: Vec<u32>) -> Rewriter {
         let mut vars = FxHashMap::default();
-        let mut definitions: FxHashMap<Place, Vec<(Var, Expr)>> = FxHashMap::default();
+        let mut definitions: FxHashMap<InsertionPoint, Vec<(Var, Expr)>> = FxHashMap::default();
         for (i, id) in names.into_iter().enumerate() {
             let class = &table.classes[id as usize];
             let var = Var::at(format!("cse_v{}", i + 1), class.expr.dtype, class.expr.span);
@@ -407,7 +412,7 @@ impl Rewriter {
             let index = index as u32;
             for (var, expr) in self
                 .definitions
-                .remove(&Place { scope, index })
+                .remove(&InsertionPoint { scope, index })
                 .into_iter()
                 .flatten()
             {

@@ -2,7 +2,7 @@
 
 use super::Parser;
 use super::expr::Context;
-use super::text::{self, Kind};
+use super::text::{self, LiteralKind};
 use crate::ast::*;
 use crate::error::{Result, SyntaxError};
 use crate::lexer::{Token, TokenKind};
@@ -74,7 +74,11 @@ impl Parser<'_> {
         let inner = &whole[opening.len..whole.len() - opening.quotes];
         let at = token.start + opening.len as u32;
         if !opening.is_bytes {
-            let kind = if opening.is_raw { Kind::Raw } else { Kind::Text };
+            let kind = if opening.is_raw {
+                LiteralKind::Raw
+            } else {
+                LiteralKind::Text
+            };
             let value = text::unescape(inner, at, kind)?;
             return Ok(Part::Text(StringLiteral { range, value }));
         }
@@ -88,7 +92,7 @@ impl Parser<'_> {
         let value = match opening.is_raw {
             true => inner.as_bytes().to_vec(),
             // Escapes of bytes have values below 512; Python takes the low byte.
-            false => text::unescape(inner, at, Kind::Bytes)?
+            false => text::unescape(inner, at, LiteralKind::Bytes)?
                 .chars()
                 .map(|c| c as u32 as u8)
                 .collect(),
@@ -100,8 +104,8 @@ impl Parser<'_> {
         let start = self.start();
         let opening = self.bump();
         let kind = match text::Opening::of(self.text(opening)).is_raw {
-            true => Kind::RawFormatted,
-            false => Kind::Formatted,
+            true => LiteralKind::RawFormatted,
+            false => LiteralKind::Formatted,
         };
         self.open.push(opening);
         let elements = self.fstring_elements(kind)?;
@@ -115,7 +119,7 @@ impl Parser<'_> {
     }
 
     /// Texts and fields.
-    fn fstring_elements(&mut self, kind: Kind) -> Result<Vec<InterpolatedStringElement>> {
+    fn fstring_elements(&mut self, kind: LiteralKind) -> Result<Vec<InterpolatedStringElement>> {
         let mut elements = Vec::new();
         loop {
             match self.current.kind {
@@ -137,7 +141,7 @@ impl Parser<'_> {
     }
 
     /// `{expression = !r:format}`
-    fn field(&mut self, kind: Kind) -> Result<InterpolatedElement> {
+    fn field(&mut self, kind: LiteralKind) -> Result<InterpolatedElement> {
         let start = self.start();
         let brace = self.open();
         let inner = self.start();

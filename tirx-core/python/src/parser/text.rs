@@ -33,7 +33,7 @@ impl Opening {
 
 /// How a text is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LiteralKind {
     /// Without escapes.
     Raw,
     Text,
@@ -44,9 +44,9 @@ pub(super) enum Kind {
 }
 
 /// Replaces escapes and doubled braces of a text that stands at `at`.
-pub(super) fn unescape(text: &str, at: u32, kind: Kind) -> Result<Box<str>> {
-    let is_formatted = matches!(kind, Kind::Formatted | Kind::RawFormatted);
-    let is_raw = matches!(kind, Kind::Raw | Kind::RawFormatted);
+pub(super) fn unescape(text: &str, at: u32, kind: LiteralKind) -> Result<Box<str>> {
+    let is_formatted = matches!(kind, LiteralKind::Formatted | LiteralKind::RawFormatted);
+    let is_raw = matches!(kind, LiteralKind::Raw | LiteralKind::RawFormatted);
     let is_special = |c: char| c == '\\' && !is_raw || is_formatted && matches!(c, '{' | '}');
     let Some(first) = text.find(is_special) else {
         return Ok(text.into());
@@ -87,11 +87,11 @@ pub(super) fn unescape(text: &str, at: u32, kind: Kind) -> Result<Box<str>> {
 }
 
 /// Appends what an escape stands for, which follows the `\` at `at`, and gives the text after it.
-fn escaped<'a>(text: &'a str, at: u32, kind: Kind, value: &mut String) -> Result<&'a str> {
+fn escaped<'a>(text: &'a str, at: u32, kind: LiteralKind, value: &mut String) -> Result<&'a str> {
     let mut chars = text.chars();
     let first = chars.next().unwrap_or('\\');
     let rest = chars.as_str();
-    let is_text = kind != Kind::Bytes;
+    let is_text = kind != LiteralKind::Bytes;
     let plain = match first {
         '\\' | '\'' | '"' => first,
         'a' => '\x07',

@@ -265,9 +265,9 @@ pub(crate) fn held(value: &Value) -> Vec<Held> {
 }
 
 /// Position of a value in its container: its key, and whether the key names it.
-type Place = Option<(String, bool)>;
+type ContainerKey = Option<(String, bool)>;
 
-fn hold(value: &Value, place: Place, depth: usize, found: &mut Vec<Held>) {
+fn hold(value: &Value, place: ContainerKey, depth: usize, found: &mut Vec<Held>) {
     if depth > 8 {
         return;
     }

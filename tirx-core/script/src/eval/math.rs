@@ -33,7 +33,7 @@ enum Body {
     /// Integers, as many as the range says; `None` out of the function's domain.
     Ints(usize, usize, fn(&[i128]) -> Option<i128>),
     /// Something else, with the number of its arguments.
-    Values(usize, usize, fn(&mut Interpreter, &Call) -> Result<Value>),
+    Values(usize, usize, fn(&mut Interpreter, &MathCall) -> Result<Value>),
 }
 
 /// A function.
@@ -190,14 +190,14 @@ pub(super) fn math(name: &str) -> Option<Value> {
 }
 
 /// A call of a function.
-struct Call {
+struct MathCall {
     name: &'static str,
     values: Vec<Value>,
     keywords: Args,
     span: Span,
 }
 
-impl Call {
+impl MathCall {
     fn float(&self, interp: &mut Interpreter, at: usize) -> Result<f64> {
         match self.values.get(at).and_then(as_float) {
             Some(v) => Ok(v),
@@ -250,7 +250,7 @@ fn call(interp: &mut Interpreter, function: &'static Function, mut args: Args, s
         let message = format!("math.{name}() takes {expected} but {} were given", values.len());
         return interp.raise("TypeError", span, message);
     }
-    let call = Call {
+    let call = MathCall {
         name,
         values,
         keywords: args,
@@ -297,7 +297,7 @@ fn call(interp: &mut Interpreter, function: &'static Function, mut args: Args, s
     Ok(Value::Float(result))
 }
 
-fn log(interp: &mut Interpreter, call: &Call) -> Result<Value> {
+fn log(interp: &mut Interpreter, call: &MathCall) -> Result<Value> {
     let v = call.float(interp, 0)?;
     let base = match call.values.len() {
         1 => None,
@@ -309,7 +309,7 @@ fn log(interp: &mut Interpreter, call: &Call) -> Result<Value> {
     Ok(Value::Float(base.map_or(v.ln(), |base| v.ln() / base.ln())))
 }
 
-fn permutations(interp: &mut Interpreter, call: &Call) -> Result<Value> {
+fn permutations(interp: &mut Interpreter, call: &MathCall) -> Result<Value> {
     for at in 0..call.values.len() {
         call.float(interp, at)?;
     }
@@ -332,7 +332,7 @@ fn permutations(interp: &mut Interpreter, call: &Call) -> Result<Value> {
     }
 }
 
-fn sum(interp: &mut Interpreter, call: &Call) -> Result<Value> {
+fn sum(interp: &mut Interpreter, call: &MathCall) -> Result<Value> {
     let items = interp.iterate(&call.values[0], call.span)?;
     let floats: Option<Vec<f64>> = items.iter().map(as_float).collect();
     match floats {
@@ -341,7 +341,7 @@ fn sum(interp: &mut Interpreter, call: &Call) -> Result<Value> {
     }
 }
 
-fn distance(interp: &mut Interpreter, call: &Call) -> Result<Value> {
+fn distance(interp: &mut Interpreter, call: &MathCall) -> Result<Value> {
     let p = interp.iterate(&call.values[0], call.span)?;
     let q = interp.iterate(&call.values[1], call.span)?;
     if p.len() != q.len() {
@@ -362,7 +362,7 @@ fn distance(interp: &mut Interpreter, call: &Call) -> Result<Value> {
     }
 }
 
-fn product(interp: &mut Interpreter, call: &Call) -> Result<Value> {
+fn product(interp: &mut Interpreter, call: &MathCall) -> Result<Value> {
     let items = &call.values[0];
     let mut total = call.keyword("start").cloned().unwrap_or(Value::Int(1));
     for item in interp.iterate(items, call.span)? {
@@ -374,7 +374,7 @@ fn product(interp: &mut Interpreter, call: &Call) -> Result<Value> {
     Ok(total)
 }
 
-fn is_close(interp: &mut Interpreter, call: &Call) -> Result<Value> {
+fn is_close(interp: &mut Interpreter, call: &MathCall) -> Result<Value> {
     let (a, b) = (call.float(interp, 0)?, call.float(interp, 1)?);
     let tolerance = |name: &str, default: f64| call.keyword(name).and_then(as_float).unwrap_or(default);
     let (relative, absolute) = (tolerance("rel_tol", 1e-9), tolerance("abs_tol", 0.0));

@@ -16,14 +16,14 @@ struct Method {
     count: (usize, usize),
     /// The arguments that may be given by name, in order.
     keywords: &'static [&'static str],
-    run: fn(&mut Interpreter, &Call) -> Result<Value>,
+    run: fn(&mut Interpreter, &MethodCall) -> Result<Value>,
 }
 
 const fn method(
     name: &'static str,
     least: usize,
     most: usize,
-    run: fn(&mut Interpreter, &Call) -> Result<Value>,
+    run: fn(&mut Interpreter, &MethodCall) -> Result<Value>,
 ) -> Method {
     Method {
         name,
@@ -221,7 +221,7 @@ pub(super) fn str_method(
             list[at] = value;
         }
     }
-    let call = Call {
+    let call = MethodCall {
         text,
         name: method.name,
         list,
@@ -231,7 +231,7 @@ pub(super) fn str_method(
 }
 
 /// A call of a method.
-struct Call<'a> {
+struct MethodCall<'a> {
     /// The text whose method it is.
     text: &'a str,
     name: &'static str,
@@ -239,7 +239,7 @@ struct Call<'a> {
     span: Span,
 }
 
-impl Call<'_> {
+impl MethodCall<'_> {
     fn arg(&self, at: usize) -> Value {
         self.list.get(at).cloned().unwrap_or(Value::None)
     }
@@ -354,7 +354,7 @@ fn text(interp: &mut Interpreter, name: &str, value: &Value, span: Span) -> Resu
     }
 }
 
-fn swap_case(_: &mut Interpreter, call: &Call) -> Result<Value> {
+fn swap_case(_: &mut Interpreter, call: &MethodCall) -> Result<Value> {
     let swapped = call.text.chars().map(|c| match c.is_uppercase() {
         true => c.to_lowercase().to_string(),
         false => c.to_uppercase().to_string(),
@@ -362,7 +362,7 @@ fn swap_case(_: &mut Interpreter, call: &Call) -> Result<Value> {
     Ok(Value::str(swapped.collect::<String>()))
 }
 
-fn title(_: &mut Interpreter, call: &Call) -> Result<Value> {
+fn title(_: &mut Interpreter, call: &MethodCall) -> Result<Value> {
     let mut start = true;
     let titled = call.text.chars().map(|c| {
         let out = match start {
@@ -375,7 +375,7 @@ fn title(_: &mut Interpreter, call: &Call) -> Result<Value> {
     Ok(Value::str(titled.collect::<String>()))
 }
 
-fn is_title(_: &mut Interpreter, call: &Call) -> Result<Value> {
+fn is_title(_: &mut Interpreter, call: &MethodCall) -> Result<Value> {
     let (mut after, mut any, mut fine) = (false, false, true);
     for c in call.text.chars() {
         fine &= !(c.is_uppercase() && after || c.is_lowercase() && !after);
@@ -385,7 +385,7 @@ fn is_title(_: &mut Interpreter, call: &Call) -> Result<Value> {
     Ok(Value::Bool(fine && any))
 }
 
-fn capitalize(_: &mut Interpreter, call: &Call) -> Result<Value> {
+fn capitalize(_: &mut Interpreter, call: &MethodCall) -> Result<Value> {
     let mut chars = call.text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string());
     let first = first.unwrap_or_default();
@@ -395,7 +395,7 @@ fn capitalize(_: &mut Interpreter, call: &Call) -> Result<Value> {
 /// Parts between separators; `parts` cuts a text into at most so many.
 fn split(
     interp: &mut Interpreter,
-    call: &Call,
+    call: &MethodCall,
     parts: for<'t> fn(&'t str, &str, usize) -> Vec<&'t str>,
 ) -> Result<Value> {
     let limit = call.arg(1).as_int().unwrap_or(-1);
@@ -425,7 +425,7 @@ fn split(
     Ok(Value::list(found.into_iter().map(Value::str).collect()))
 }
 
-fn join(interp: &mut Interpreter, call: &Call) -> Result<Value> {
+fn join(interp: &mut Interpreter, call: &MethodCall) -> Result<Value> {
     let mut parts = Vec::new();
     let mut total = 0;
     for item in interp.iterate(&call.arg(0), call.span)? {
@@ -439,7 +439,7 @@ fn join(interp: &mut Interpreter, call: &Call) -> Result<Value> {
     Ok(Value::str(parts.join(call.text)))
 }
 
-fn replace(interp: &mut Interpreter, call: &Call) -> Result<Value> {
+fn replace(interp: &mut Interpreter, call: &MethodCall) -> Result<Value> {
     let (from, to) = (call.needed(interp, 0)?, call.needed(interp, 1)?);
     let count = call.arg(2).as_int().filter(|n| *n >= 0);
     let count = count.map_or(usize::MAX, |n| n as usize);
@@ -450,7 +450,7 @@ fn replace(interp: &mut Interpreter, call: &Call) -> Result<Value> {
     Ok(Value::str(s.replacen(&*from, &to, count)))
 }
 
-fn format_map(interp: &mut Interpreter, call: &Call) -> Result<Value> {
+fn format_map(interp: &mut Interpreter, call: &MethodCall) -> Result<Value> {
     let Value::Dict(dict) = interp.call_type("dict", Args::of([call.arg(0)], call.span), call.span)? else {
         return interp.raise("TypeError", call.span, "format_map() needs a dict");
     };
@@ -464,7 +464,7 @@ fn format_map(interp: &mut Interpreter, call: &Call) -> Result<Value> {
 }
 
 /// Tabs as blanks to the next multiple of the argument.
-fn expand_tabs(interp: &mut Interpreter, call: &Call) -> Result<Value> {
+fn expand_tabs(interp: &mut Interpreter, call: &MethodCall) -> Result<Value> {
     let size = call.list.first().map_or(8, |size| size.as_int().unwrap_or(8));
     if size > 1000 {
         return interp.limit(call.span, "tabs of more than 1000 columns");

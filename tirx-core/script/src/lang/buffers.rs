@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::super::eval::{Interpreter, Param, Value, keyword, optional, required};
-use super::call::{Call, Function, function};
+use super::call::{Function, MatchedCall, function};
 use super::convert;
 use super::layouts;
 use crate::diagnostic::{Diagnostic, Result};
@@ -119,7 +119,12 @@ struct Fields {
     allocated_addr: Vec<Expr>,
 }
 
-fn fields(interp: &mut Interpreter, call: &Call, default_scope: &str, parameter: bool) -> Result<Fields> {
+fn fields(
+    interp: &mut Interpreter,
+    call: &MatchedCall,
+    default_scope: &str,
+    parameter: bool,
+) -> Result<Fields> {
     let shape = call.shape("shape")?;
     let dtype = call.dtype_or("dtype", DType::FLOAT32)?;
     if dtype.is_void() {
@@ -175,7 +180,7 @@ pub fn check_parameter(buffer: &Buffer) -> Result<()> {
 /// The memory of a kernel's parameters: of views of them alone.
 const PARAMETERS: &str = "param";
 
-fn check_scope(call: &Call, scope: &str) -> Result<()> {
+fn check_scope(call: &MatchedCall, scope: &str) -> Result<()> {
     if scope == PARAMETERS && call.get("data").is_some() {
         return Ok(());
     }
@@ -209,7 +214,7 @@ fn check_scope(call: &Call, scope: &str) -> Result<()> {
     call.fail_with(format!("unknown scope \"{scope}\""), help)
 }
 
-fn strides(call: &Call, shape: &[Expr]) -> Result<Vec<Expr>> {
+fn strides(call: &MatchedCall, shape: &[Expr]) -> Result<Vec<Expr>> {
     if call.get("strides").is_none() {
         return Ok(Vec::new());
     }
@@ -234,7 +239,7 @@ fn strides(call: &Call, shape: &[Expr]) -> Result<Vec<Expr>> {
     Ok(strides)
 }
 
-fn elem_offset(call: &Call, dtype: DType) -> Result<Option<Expr>> {
+fn elem_offset(call: &MatchedCall, dtype: DType) -> Result<Option<Expr>> {
     let elements = integer(call, "elem_offset")?;
     let Some(bytes) = integer(call, "byte_offset")? else {
         return Ok(elements);
@@ -259,7 +264,7 @@ fn elem_offset(call: &Call, dtype: DType) -> Result<Option<Expr>> {
 }
 
 /// The location of a buffer in tensor memory: a column, or several numbers.
-fn allocated_addr(call: &Call) -> Result<Vec<Expr>> {
+fn allocated_addr(call: &MatchedCall) -> Result<Vec<Expr>> {
     let Some((value, _)) = call.get("allocated_addr") else {
         return Ok(Vec::new());
     };
@@ -271,14 +276,14 @@ fn allocated_addr(call: &Call) -> Result<Vec<Expr>> {
     numbers.collect()
 }
 
-fn integer(call: &Call, name: &str) -> Result<Option<Expr>> {
+fn integer(call: &MatchedCall, name: &str) -> Result<Option<Expr>> {
     match call.opt_expr(name)? {
         Some(e) if !e.dtype.is_integer() => call.expected(name, "an integer"),
         other => Ok(other),
     }
 }
 
-fn layout(interp: &mut Interpreter, call: &Call, shape: &[Expr]) -> Result<Option<Layout>> {
+fn layout(interp: &mut Interpreter, call: &MatchedCall, shape: &[Expr]) -> Result<Option<Layout>> {
     let given = call.get("layout").map(|(v, _)| v.clone());
     match given {
         None if call.given("layout") => Ok(None),
@@ -322,7 +327,7 @@ fn build(fields: Fields, name: Arc<str>, data: Option<Var>, span: Span) -> Buffe
 }
 
 /// The pointer given as `data`: a variable, or an expression that is bound to one first.
-fn data(interp: &mut Interpreter, call: &Call, name: &str) -> Result<Option<Var>> {
+fn data(interp: &mut Interpreter, call: &MatchedCall, name: &str) -> Result<Option<Var>> {
     let Some((value, span)) = call.get("data") else {
         return Ok(None);
     };
@@ -359,7 +364,7 @@ fn data(interp: &mut Interpreter, call: &Call, name: &str) -> Result<Option<Var>
     Ok(Some(var))
 }
 
-fn match_buffer(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn match_buffer(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let (param, at) = call.need("param", "a T.handle parameter of the kernel")?;
     let param = match param {
         Value::Region(_) | Value::Buffer(_) => {
@@ -403,7 +408,7 @@ fn match_buffer(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 }
 
 /// `T.Buffer(...)`: a description; as an annotation, of a parameter.
-fn annotation(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn annotation(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let fields = fields(interp, call, "global", true)?;
     let name = call.names.name_or("buffer");
     let data = match call.get("data") {
@@ -416,7 +421,7 @@ fn annotation(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Buffer(build(fields, name, data, call.span)))
 }
 
-fn alloc(interp: &mut Interpreter, call: &mut Call, scope: &str) -> Result<Value> {
+fn alloc(interp: &mut Interpreter, call: &mut MatchedCall, scope: &str) -> Result<Value> {
     if call.get("data").is_some() {
         return call.fail_with(
             "an allocation makes its own pointer",
@@ -434,7 +439,7 @@ fn alloc(interp: &mut Interpreter, call: &mut Call, scope: &str) -> Result<Value
 }
 
 /// The dictionary given as `annotations`, in order of keys.
-pub(super) fn annotations(call: &Call) -> Result<Vec<(Arc<str>, AttrValue)>> {
+pub(super) fn annotations(call: &MatchedCall) -> Result<Vec<(Arc<str>, AttrValue)>> {
     match call.get("annotations") {
         None => Ok(Vec::new()),
         Some((value @ Value::Dict(_), span)) => Ok(convert::attr_dict(value, span.or(call.span))?
@@ -444,7 +449,7 @@ pub(super) fn annotations(call: &Call) -> Result<Vec<(Arc<str>, AttrValue)>> {
     }
 }
 
-fn decl_buffer(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn decl_buffer(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let name = call.names.name_or("buffer");
     let Some(data) = data(interp, call, &name)? else {
         let fields = fields(interp, call, "global", false)?;
@@ -485,7 +490,7 @@ fn scalar(buffer: &Buffer, span: Span) -> Value {
     Value::MetaVar(Rc::new(Value::Expr(load)))
 }
 
-fn alloc_scalar(interp: &mut Interpreter, call: &mut Call, scope: &str) -> Result<Value> {
+fn alloc_scalar(interp: &mut Interpreter, call: &mut MatchedCall, scope: &str) -> Result<Value> {
     let dtype = call.dtype_or("dtype", DType::FLOAT32)?;
     let scope = call.text_or("scope", scope)?;
     check_scope(call, &scope)?;
@@ -498,7 +503,7 @@ fn alloc_scalar(interp: &mut Interpreter, call: &mut Call, scope: &str) -> Resul
     Ok(scalar(&buffer, call.span))
 }
 
-fn decl_scalar(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn decl_scalar(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let dtype = call.dtype("dtype")?;
     let name = call.names.name_or("buffer");
     let Some(data) = data(interp, call, &name)? else {

@@ -21,7 +21,7 @@ pub(super) struct Function {
     /// Whether more positional arguments may follow.
     pub rest: bool,
     /// What it does.
-    pub run: fn(&mut Interpreter, &mut Call) -> Result<Value>,
+    pub run: fn(&mut Interpreter, &mut MatchedCall) -> Result<Value>,
 }
 
 impl Function {
@@ -48,7 +48,7 @@ impl Function {
 pub(super) const fn function(
     name: &'static str,
     params: &'static [Param],
-    run: fn(&mut Interpreter, &mut Call) -> Result<Value>,
+    run: fn(&mut Interpreter, &mut MatchedCall) -> Result<Value>,
 ) -> Function {
     Function {
         name,
@@ -62,7 +62,7 @@ pub(super) const fn function(
 pub(super) const fn variadic(
     name: &'static str,
     params: &'static [Param],
-    run: fn(&mut Interpreter, &mut Call) -> Result<Value>,
+    run: fn(&mut Interpreter, &mut MatchedCall) -> Result<Value>,
 ) -> Function {
     Function {
         name,
@@ -73,7 +73,7 @@ pub(super) const fn variadic(
 }
 
 /// A call whose arguments are matched with the parameters.
-pub(super) struct Call {
+pub(super) struct MatchedCall {
     /// The function's full name.
     pub function: &'static str,
     params: &'static [Param],
@@ -91,12 +91,12 @@ pub(super) struct Call {
 impl Function {
     /// Matches the arguments and runs.
     pub(super) fn call(&self, interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
-        let mut call = Call::new(self.name, self.params, self.rest, args, span)?;
+        let mut call = MatchedCall::new(self.name, self.params, self.rest, args, span)?;
         (self.run)(interp, &mut call)
     }
 }
 
-impl Call {
+impl MatchedCall {
     /// Matches `args` with `params`.
     pub(super) fn new(
         function: &'static str,
@@ -104,7 +104,7 @@ impl Call {
         rest: bool,
         mut args: Args,
         span: Span,
-    ) -> Result<Call> {
+    ) -> Result<MatchedCall> {
         let names = Args {
             names: std::mem::take(&mut args.names),
             names_are_tuple: args.names_are_tuple,
@@ -137,7 +137,7 @@ impl Call {
             Vec::new()
         };
         let values = args.bind(function, params, span)?;
-        Ok(Call {
+        Ok(MatchedCall {
             function,
             params,
             values,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::eval::{Args, Interpreter, Param, Value, keyword, optional, required};
 use super::super::typing;
-use super::call::{Call, Function, function, variadic};
+use super::call::{Function, MatchedCall, function, variadic};
 use super::convert;
 use super::objects::TargetValue;
 use crate::diagnostic::{Diagnostic, Result};
@@ -147,7 +147,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     }),
 ];
 
-fn address_of(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn address_of(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let (value, span) = call.need("obj", "a buffer or an element of one")?;
     let target = match value {
         Value::Buffer(b) => {
@@ -174,7 +174,7 @@ fn address_of(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 }
 
 /// A dtype as an argument: `T.type_annotation("float32")`, or its short form, the dtype itself.
-fn annotation(call: &Call, name: &str) -> Result<Expr> {
+fn annotation(call: &MatchedCall, name: &str) -> Result<Expr> {
     let (value, span) = call.need(name, "a dtype")?;
     if let Value::Expr(e) = value
         && e.as_call(Op::TypeAnnotation).is_some()
@@ -185,11 +185,11 @@ fn annotation(call: &Call, name: &str) -> Result<Expr> {
     Ok(Expr::call(Op::TypeAnnotation, dtype, vec![]).at(span))
 }
 
-fn type_annotation(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn type_annotation(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     annotation(call, "dtype").map(Value::Expr)
 }
 
-fn pointer(call: &Call, name: &str) -> Result<Expr> {
+fn pointer(call: &MatchedCall, name: &str) -> Result<Expr> {
     let e = call.argument(name)?;
     if !e.dtype.is_handle() || e.as_str().is_some() {
         return call.expected(name, "a pointer");
@@ -197,8 +197,8 @@ fn pointer(call: &Call, name: &str) -> Result<Expr> {
     Ok(e)
 }
 
-fn access_ptr(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
-    let elements = |call: &mut Call, name: &str| {
+fn access_ptr(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
+    let elements = |call: &mut MatchedCall, name: &str| {
         let e = call.expr(name)?;
         if !e.dtype.is_integer() {
             return call.expected(name, "a number of elements, an integer");
@@ -215,7 +215,7 @@ fn access_ptr(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Expr(access.at(call.span).build()))
 }
 
-fn ptr_byte_offset(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn ptr_byte_offset(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let moved = Op::PtrByteOffset
         .call()
         .set("data", pointer(call, "data")?)
@@ -224,7 +224,7 @@ fn ptr_byte_offset(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> 
     Ok(Value::Expr(moved.at(call.span).build()))
 }
 
-fn buffer_offset(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn buffer_offset(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let load = match call.get("load") {
         // Printed text has the dtype first.
         Some((Value::Str(_), _)) if !call.rest.is_empty() => call.rest_args()?.remove(0),
@@ -243,7 +243,7 @@ pub(super) fn offset_of_element(load: Expr) -> Expr {
     Expr::call(Op::BufferOffset, dtype, args)
 }
 
-fn call_extern(call: &mut Call, op: Op) -> Result<Value> {
+fn call_extern(call: &mut MatchedCall, op: Op) -> Result<Value> {
     let dtype = call.dtype("dtype")?;
     let name = call.text("func_name")?;
     if name.is_empty() {
@@ -254,7 +254,7 @@ fn call_extern(call: &mut Call, op: Op) -> Result<Value> {
     Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)))
 }
 
-fn call_intrin(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn call_intrin(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let dtype = call.dtype("dtype")?;
     let name = call.text("func_name")?;
     let Some(op) = Op::from_name(&name) else {
@@ -285,7 +285,7 @@ fn call_intrin(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)))
 }
 
-fn call_packed(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn call_packed(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let mut args = vec![Expr::string(call.text("func_name")?).at(call.span)];
     args.extend(call.rest_args()?);
     Ok(Value::Expr(
@@ -294,7 +294,7 @@ fn call_packed(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 }
 
 /// A tensor map as TVM 0.27 writes it. 0.26 calls the function of the host by its name.
-fn tensormap_encode_tiled(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn tensormap_encode_tiled(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let operands = call.rest_args()?;
     let [map, address, arrays @ ..] = &operands[..] else {
         return call.fail(
@@ -321,7 +321,7 @@ fn tensormap_encode_tiled(_interp: &mut Interpreter, call: &mut Call) -> Result<
     ))
 }
 
-fn call_packed_lowered(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn call_packed_lowered(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let lowered = Op::TvmCallPackedLowered
         .call()
         .set("func_name", Expr::string(call.text("func_name")?))
@@ -331,7 +331,7 @@ fn call_packed_lowered(_interp: &mut Interpreter, call: &mut Call) -> Result<Val
     Ok(Value::Expr(lowered.at(call.span).build()))
 }
 
-fn struct_get(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn struct_get(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let get = Op::TvmStructGet
         .call()
         .set("arr", call.argument("arr")?)
@@ -341,7 +341,7 @@ fn struct_get(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Expr(get.at(call.span).build()))
 }
 
-fn target(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn target(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let (value, span) = call.need("target_config", "a dictionary or the name of a target")?;
     let named = |kind: &str| [("kind".into(), AttrValue::Str(kind.into()))].into();
     let mut config = match value {
@@ -423,7 +423,7 @@ fn is_arch(arch: &str) -> bool {
     number.is_some_and(|n| (2..=3).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
-fn storage_sync(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn storage_sync(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let mut args = vec![Expr::string(call.text("storage_scope")?).at(call.span)];
     args.push(
         call.opt_expr("is_load")?
@@ -438,7 +438,7 @@ fn storage_sync(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     ))
 }
 
-fn shuffle(call: &mut Call, op: Op, lane: &str) -> Result<Value> {
+fn shuffle(call: &mut MatchedCall, op: Op, lane: &str) -> Result<Value> {
     let value = call.expr("value")?;
     for name in ["mask", lane, "width", "warp_size"] {
         if !call.expr(name)?.dtype.is_integer() {
@@ -457,7 +457,7 @@ fn shuffle(call: &mut Call, op: Op, lane: &str) -> Result<Value> {
 }
 
 /// A call whose dtype is the first argument, or `default` where it is left out.
-fn explicit(call: &mut Call, op: Op, default: DType) -> Result<Value> {
+fn explicit(call: &mut MatchedCall, op: Op, default: DType) -> Result<Value> {
     let mut dtype = default;
     if let Some((first, span)) = call.rest.first()
         && matches!(first, Value::Str(_) | Value::DType(_))
@@ -476,7 +476,7 @@ fn explicit(call: &mut Call, op: Op, default: DType) -> Result<Value> {
     call.fail("the dtype of the result comes first")
 }
 
-fn dp4a(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn dp4a(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     if matches!(call.rest.first(), Some((Value::Str(_), _))) {
         return explicit(call, Op::Dp4a, DType::INT32);
     }
@@ -487,7 +487,7 @@ fn dp4a(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     explicit(call, Op::Dp4a, DType::INT32)
 }
 
-fn print_buffer(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn print_buffer(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let dtype = call.dtype("dtype")?;
     let data = call.argument("buffer_var")?;
     // The row has no names for these, and for the extents that follow them.
@@ -512,7 +512,7 @@ fn print_buffer(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Expr(print.at(call.span).build()))
 }
 
-fn assume(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn assume(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let condition = call.expr("cond")?;
     if condition.dtype != DType::BOOL {
         return call.expected("cond", "a bool expression");

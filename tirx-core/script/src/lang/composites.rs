@@ -1,7 +1,7 @@
 //! Functions that expand to several operations, or that have an older form: registers as a pointer and an offset.
 
 use super::super::eval::{Interpreter, Param, Value, optional, required};
-use super::call::{Call, Function, function, variadic};
+use super::call::{Function, MatchedCall, function, variadic};
 use super::convert;
 use crate::diagnostic::Result;
 use crate::intrin::Op;
@@ -34,7 +34,7 @@ struct Listed {
 }
 
 impl Listed {
-    fn from_values(call: &Call, names: &'static [&'static str], values: Vec<Expr>) -> Result<Listed> {
+    fn from_values(call: &MatchedCall, names: &'static [&'static str], values: Vec<Expr>) -> Result<Listed> {
         match values.len() == names.len() {
             true => Ok(Listed { names, values }),
             false => call.fail_with(
@@ -54,7 +54,7 @@ impl Listed {
         self.get(name).as_str().unwrap_or_default()
     }
 
-    fn needed_text(&self, call: &Call, name: &str) -> Result<&str> {
+    fn needed_text(&self, call: &MatchedCall, name: &str) -> Result<&str> {
         match self.get(name).as_str() {
             Some(text) => Ok(text),
             None => call.fail(format!("{name} must be a string")),
@@ -68,7 +68,7 @@ impl Listed {
 }
 
 /// The arguments by position, after a dtype that may be left out.
-fn positional(call: &Call, names: &'static [&'static str]) -> Result<(Option<DType>, Listed)> {
+fn positional(call: &MatchedCall, names: &'static [&'static str]) -> Result<(Option<DType>, Listed)> {
     let mut values = call.rest_args()?;
     let dtype = match &values[..] {
         [first, ..] if values.len() == names.len() + 1 => first.as_str().map(str::to_string),
@@ -112,11 +112,11 @@ fn registers(pointer: &Expr, offset: &Expr, count: usize, dtype: DType) -> Vec<E
         .collect()
 }
 
-fn node(call: &Call, op: Op, args: Vec<Expr>) -> Result<Value> {
+fn node(call: &MatchedCall, op: Op, args: Vec<Expr>) -> Result<Value> {
     super::rows::checked(call, op, args)
 }
 
-fn cp_async(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn cp_async(_: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let names = &["dst_ptr", "dst_offset", "src_ptr", "src_offset", "cp_size"];
     // Offsets count elements of the given dtype, or of the pointers' element type.
     let (dtype, args) = positional(call, names)?;
@@ -134,7 +134,7 @@ fn cp_async(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
     node(call, Op::PtxCpAsync, copy.arguments())
 }
 
-fn ldmatrix(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn ldmatrix(_: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let names = &[
         "trans",
         "num",
@@ -169,7 +169,7 @@ fn ldmatrix(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
     node(call, Op::PtxLdmatrix, load.arguments())
 }
 
-fn arrive_noinc(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn arrive_noinc(_: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let space = call.text_or("space", "shared::cta")?;
     let arrive = Op::PtxCpAsyncMbarrierArrive
         .call()
@@ -183,7 +183,7 @@ fn set(e: &Expr) -> Expr {
     Expr::bool(e.as_int().is_some_and(|v| v != 0))
 }
 
-fn mma(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn mma(_: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let names = &[
         "shape", "a_layout", "b_layout", "a_dtype", "b_dtype", "c_dtype", "a_ptr", "a_offset", "b_ptr",
         "b_offset", "c_ptr", "c_offset", "saturate",
@@ -225,7 +225,7 @@ fn mma(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
     node(call, Op::PtxMma, product.arguments())
 }
 
-fn mma_sp(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn mma_sp(_: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let names = &[
         "shape",
         "a_layout",
@@ -283,7 +283,7 @@ fn mma_sp(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
 }
 
 /// The address in shared memory at which the leading block of a pair has the same variable: bit 24 is the rank in the pair.
-fn leader_address(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn leader_address(_: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let address = Expr::call(
         Op::CudaCvtaGenericToShared,
         DType::UINT32,
@@ -295,7 +295,7 @@ fn leader_address(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
     ))
 }
 
-fn official_event(_: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn official_event(_: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let source = call.text_or("source_code", "")?;
     if source.is_empty() {
         return call.fail_with(

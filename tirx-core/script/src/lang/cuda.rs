@@ -2,7 +2,7 @@
 
 use super::super::eval::{Interpreter, Param, Value, keyword, optional, required};
 use super::super::typing::{self, Operand};
-use super::call::{Call, Function, function, variadic};
+use super::call::{Function, MatchedCall, function, variadic};
 use super::{convert, rows};
 use crate::diagnostic::Result;
 use crate::intrin::Op;
@@ -44,7 +44,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
 ];
 
 /// The address of an atomic operation and the element dtype behind it, where it is known.
-fn address(call: &Call, name: &str) -> Result<(Expr, Option<DType>)> {
+fn address(call: &MatchedCall, name: &str) -> Result<(Expr, Option<DType>)> {
     let (value, span) = call.need(name, "a pointer such as A.ptr_to([i])")?;
     // An element stands for its address.
     if let Value::Expr(e) = value
@@ -69,7 +69,7 @@ fn address(call: &Call, name: &str) -> Result<(Expr, Option<DType>)> {
 }
 
 /// A value for an element of dtype `element`: literals are converted, other dtypes are rejected.
-fn operand_for(call: &Call, name: &str, element: Option<DType>) -> Result<Expr> {
+fn operand_for(call: &MatchedCall, name: &str, element: Option<DType>) -> Result<Expr> {
     match (call.operand(name)?, element) {
         (Operand::Expr(e), Some(element)) if e.dtype != element => call.fail_with(
             format!("the pointer is to {element} but \"{name}\" is {}", e.dtype),
@@ -81,7 +81,7 @@ fn operand_for(call: &Call, name: &str, element: Option<DType>) -> Result<Expr> 
     }
 }
 
-fn atomic_add(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn atomic_add(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let (pointer, element) = address(call, "res_addr")?;
     let value = operand_for(call, "value", element)?;
     let dtype = value.dtype;
@@ -90,7 +90,7 @@ fn atomic_add(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     ))
 }
 
-fn atomic_cas(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn atomic_cas(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let (pointer, element) = address(call, "ptr")?;
     let old = operand_for(call, "old_val", element)?;
     let new = operand_for(call, "new_val", element.or(Some(old.dtype)))?;
@@ -99,7 +99,7 @@ fn atomic_cas(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Expr(swap.at(call.span).build()))
 }
 
-fn ldg(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn ldg(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     if !call.rest.is_empty() {
         return ldg_printed(call);
     }
@@ -116,7 +116,7 @@ fn ldg(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 
 /// The vector form as TVM prints it: the pointers of the destinations, the address, the dtype, `vec` and the number of
 /// destinations.
-fn ldg_printed(call: &Call) -> Result<Value> {
+fn ldg_printed(call: &MatchedCall) -> Result<Value> {
     let named = ["addr", "dtype"]
         .iter()
         .filter_map(|name| call.get(name).map(|(value, _)| value.clone()));
@@ -148,7 +148,7 @@ fn ldg_printed(call: &Call) -> Result<Value> {
 }
 
 /// Two or four elements at once, to the variables that `dst` points to: the load of memory that does not change.
-fn ldg_vector(call: &Call, dst: &[Value], addr: Expr, dtype: DType, vec: &str) -> Result<Value> {
+fn ldg_vector(call: &MatchedCall, dst: &[Value], addr: Expr, dtype: DType, vec: &str) -> Result<Value> {
     let ptx = match dtype {
         DType::INT32 => "s32",
         DType::UINT32 => "u32",
@@ -197,7 +197,7 @@ fn is_name_of_function(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || "_:<>, *&-".contains(c))
 }
 
-fn func_call(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn func_call(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let name = call.text("func_name")?;
     if !is_name_of_function(&name) {
         return call.fail_with(
@@ -222,13 +222,13 @@ fn func_call(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     ))
 }
 
-fn warp_reduce(call: &mut Call, op: &str) -> Result<Value> {
+fn warp_reduce(call: &mut MatchedCall, op: &str) -> Result<Value> {
     let width = Expr::int32(call.int_or("width", 32)? as i32).at(call.span);
     let args = vec![call.expr("value")?, Expr::string(op).at(call.span), width];
     rows::checked(call, Op::CudaWarpReduce, args)
 }
 
-fn cta_reduce(call: &mut Call, op: &str) -> Result<Value> {
+fn cta_reduce(call: &mut MatchedCall, op: &str) -> Result<Value> {
     let warps = Expr::int32(call.int("num_warps")? as i32).at(call.span);
     let args = vec![
         call.expr("value")?,

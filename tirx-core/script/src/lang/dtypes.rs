@@ -2,7 +2,7 @@
 
 use super::super::eval::{Annotation, Args, Interpreter, Param, Value, optional, required};
 use super::super::typing::{self, Operand};
-use super::call::{Call, Function, function};
+use super::call::{Function, MatchedCall, function};
 use super::convert;
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::{DType, ELEMENT_TYPES, Expr, Type, TypeCode, Var};
@@ -60,11 +60,11 @@ pub(super) fn short_names() -> impl Iterator<Item = &'static str> {
 pub(super) fn call(dtype: DType, args: Args, span: Span) -> Result<Value> {
     if dtype.is_handle() {
         const PARAMS: &[Param] = &[optional("dtype"), optional("storage_scope")];
-        let call = Call::new("T.handle", PARAMS, false, args, span)?;
+        let call = MatchedCall::new("T.handle", PARAMS, false, args, span)?;
         return handle(&call);
     }
     const PARAMS: &[Param] = &[optional("expr")];
-    let call = Call::new("T.<dtype>", PARAMS, false, args, span).map_err(|mut e| {
+    let call = MatchedCall::new("T.<dtype>", PARAMS, false, args, span).map_err(|mut e| {
         e.message = e.message.replace("T.<dtype>", &format!("T.{dtype}"));
         e.help = e.help.map(|h| h.replace("T.<dtype>", &format!("T.{dtype}")));
         e
@@ -103,7 +103,7 @@ fn python_float(text: &str) -> Option<f64> {
     text.trim().replace('_', "").parse().ok()
 }
 
-fn handle(call: &Call) -> Result<Value> {
+fn handle(call: &MatchedCall) -> Result<Value> {
     if let Some((value, _)) = call.get("dtype")
         && let Some(name) = value.as_str()
         && ["TensorMap", "tensormap", "CUtensorMap", "cuTensorMap"].contains(&name)
@@ -131,7 +131,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
 ];
 
 /// `T.TensorMap()`: a parameter, or the type of a variable.
-fn tensor_map(call: &Call) -> Result<Value> {
+fn tensor_map(call: &MatchedCall) -> Result<Value> {
     let var = Var::at(call.names.name_or("v"), Type::TensorMap, call.span);
     Ok(Value::Expr(Expr::var(&var).at(call.span)))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::super::eval::{Args, Interpreter, Object, Slice, Value};
 use super::super::typing::{self, Arithmetic, Operand};
-use super::call::Call;
+use super::call::MatchedCall;
 use super::convert;
 use super::methods::this;
 use super::views::{Change, add, declare, dimension, groups, mul, permuted, product, tile_of};
@@ -289,7 +289,7 @@ pub(super) fn sub(buffer: &Buffer) -> Value {
 }
 
 /// `A.chunk(spec)`.
-pub(super) fn chunk(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+pub(super) fn chunk(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let buffer = this(call)?;
     let items = call.items("spec", "one entry a dimension")?;
     if items.len() != buffer.shape.len() {
@@ -312,7 +312,7 @@ pub(super) fn chunk(_interp: &mut Interpreter, call: &mut Call) -> Result<Value>
 }
 
 /// `A.tile(dim, factors)`, `A.tile((dim, factors), …)`.
-pub(super) fn tile(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+pub(super) fn tile(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let buffer = this(call)?;
     let rest: Vec<Value> = call.rest.iter().map(|(v, _)| v.clone()).collect();
     let pairs = match &rest[..] {

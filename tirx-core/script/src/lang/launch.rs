@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::eval::{Frame, Interpreter, Param, Value, optional, required};
 use super::super::typing;
-use super::call::{Call, Function, function};
+use super::call::{Function, MatchedCall, function};
 use super::convert;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::abi::keys::{
@@ -66,7 +66,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     function("T.hint", WORDS, hint),
 ];
 
-fn device_entry(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn device_entry(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let span = call.span;
     let function = interp.function_mut("T.device_entry()", span)?;
     function.on_device = true;
@@ -85,7 +85,7 @@ fn device_entry(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::None)
 }
 
-fn extents(call: &Call, name: &str) -> Result<Option<Vec<Expr>>> {
+fn extents(call: &MatchedCall, name: &str) -> Result<Option<Vec<Expr>>> {
     const EXPECTED: &str = "a list of one to three extents, such as [128]";
     let Some((value, _)) = call.get(name) else {
         return Ok(None);
@@ -109,7 +109,7 @@ fn extents(call: &Call, name: &str) -> Result<Option<Vec<Expr>>> {
 }
 
 /// An extent that is known fits the 32 bits that launches have.
-fn fits(call: &Call, extent: &Expr) -> Result<()> {
+fn fits(call: &MatchedCall, extent: &Expr) -> Result<()> {
     match extent.as_int() {
         Some(v) if v > i128::from(i32::MAX) => call.fail(format!("an extent must fit 32 bits, found {v}")),
         Some(v) if v < 0 => call.fail(format!("an extent must be at least 1, found {v}")),
@@ -117,13 +117,13 @@ fn fits(call: &Call, extent: &Expr) -> Result<()> {
     }
 }
 
-fn scope_id(interp: &mut Interpreter, call: &mut Call, kind: ScopeIdKind) -> Result<Value> {
+fn scope_id(interp: &mut Interpreter, call: &mut MatchedCall, kind: ScopeIdKind) -> Result<Value> {
     let extents = extents(call, "extents")?;
     let preferred = extents_of_same_length(call, extents.as_deref())?;
     declare(interp, call, kind, extents, preferred)
 }
 
-fn extents_of_same_length(call: &Call, given: Option<&[Expr]>) -> Result<Option<Vec<Expr>>> {
+fn extents_of_same_length(call: &MatchedCall, given: Option<&[Expr]>) -> Result<Option<Vec<Expr>>> {
     let preferred = extents(call, "preferred")?;
     match (&preferred, given) {
         (Some(p), Some(e)) if p.len() != e.len() => call.fail(format!(
@@ -137,7 +137,7 @@ fn extents_of_same_length(call: &Call, given: Option<&[Expr]>) -> Result<Option<
 
 fn declare(
     interp: &mut Interpreter,
-    call: &Call,
+    call: &MatchedCall,
     kind: ScopeIdKind,
     extents: Option<Vec<Expr>>,
     preferred: Option<Vec<Expr>>,
@@ -170,11 +170,11 @@ fn declare(
     })
 }
 
-fn cta_id_in_pair(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn cta_id_in_pair(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     declare(interp, call, ScopeIdKind::CtaIdInPair, None, None)
 }
 
-fn any_scope_id(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn any_scope_id(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let (parent, cur) = (call.text("parent")?, call.text("cur")?);
     let kind = match (&*parent, &*cur) {
         ("kernel", "cluster") => ScopeIdKind::ClusterId,
@@ -236,7 +236,7 @@ fn lint_key(interp: &mut Interpreter, key: &str, span: Span) {
     }
 }
 
-fn attr(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn attr(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     interp.function_mut("T.attr", call.span)?;
     let span = call.span;
     let (node, at) = call.need("node_or_dict", "a dictionary or a node")?;
@@ -278,7 +278,7 @@ fn attr(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     })))
 }
 
-fn func_attr(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn func_attr(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let (value, at) = call.need("attrs", "a dictionary")?;
     let attrs = convert::attr_dict(value, at.or(call.span))?;
     for key in attrs.keys() {
@@ -307,7 +307,7 @@ fn func_attr(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 }
 
 /// Launch parameters are hardware indices and flags.
-fn check_launch_params(call: &Call, value: &AttrValue) -> Result<()> {
+fn check_launch_params(call: &MatchedCall, value: &AttrValue) -> Result<()> {
     let items = value.as_list();
     let texts: Option<Vec<&str>> = items.and_then(|items| items.iter().map(AttrValue::as_str).collect());
     let Some(texts) = texts else {
@@ -355,7 +355,7 @@ const TAGS: [&str; 20] = [
 ];
 
 /// Refuses an unknown hardware index.
-pub(super) fn check_tag(call: &Call, tag: &str) -> Result<()> {
+pub(super) fn check_tag(call: &MatchedCall, tag: &str) -> Result<()> {
     if TAGS.contains(&tag) {
         return Ok(());
     }
@@ -376,7 +376,7 @@ pub(super) fn thread_iter(var: Var, tag: Arc<str>) -> IterVar {
     }
 }
 
-fn launch_thread(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn launch_thread(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     interp.function_mut("T.launch_thread", call.span)?;
     let span = call.span;
     let extent = call.expr("extent")?;
@@ -418,7 +418,7 @@ fn environment(interp: &Interpreter, value: &Value) -> Option<IterVar> {
 }
 
 /// `T.env_thread("threadIdx.x")`: the variable of a hardware index before it has an extent.
-fn env_thread(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn env_thread(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let tag = call.text("thread_tag")?;
     check_tag(call, &tag)?;
     let dtype = call.dtype_or("dtype", DType::INT32)?;
@@ -430,7 +430,7 @@ fn env_thread(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 }
 
 /// `T.hint("message", key=value)`: notes for readers of the kernel. They have no effect and stay in the IR.
-fn hint(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn hint(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     interp.function_mut("T.hint", call.span)?;
     let message = call.text_or("message", "")?;
     let mut words: Vec<(Arc<str>, AttrValue)> = vec![(HINT_MESSAGE.into(), AttrValue::Str(message))];

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::super::eval::{Args, Dict, Object, Value, count, key, keyword, optional, required};
 use super::super::typing::{self, Arithmetic};
-use super::call::Call;
+use super::call::MatchedCall;
 use super::convert;
 use super::layout_methods;
 use super::layout_parts;
@@ -79,7 +79,7 @@ pub(super) fn attribute(layout: &Layout, name: &str) -> Result<Option<Value>> {
         }),
         "permute_dims" => method("permute_dims", |layout, args, span| {
             let tile = layout.tile();
-            let call = Call::new(
+            let call = MatchedCall::new(
                 "TileLayout.permute_dims",
                 const { &[required("perm")] },
                 false,
@@ -115,7 +115,7 @@ pub(super) fn attribute(layout: &Layout, name: &str) -> Result<Option<Value>> {
 /// `layout.apply(i, j)`: the place of a coordinate on each axis. A single coordinate is the row-major number of the
 /// element; several are coordinates in `shape`, or in the iterators.
 fn apply(layout: &Layout, args: Args, span: Span) -> Result<Value> {
-    let call = Call::new(
+    let call = MatchedCall::new(
         "TileLayout.apply",
         const { &[keyword("shape")] },
         true,
@@ -155,7 +155,7 @@ fn apply(layout: &Layout, args: Args, span: Span) -> Result<Value> {
 
 /// `layout.size()`: number of elements; `layout.size("laneid")`: number of places on an axis.
 fn size(layout: &Layout, args: Args, span: Span) -> Result<Value> {
-    let call = Call::new(
+    let call = MatchedCall::new(
         "TileLayout.size",
         const { &[optional("axis_name")] },
         false,
@@ -179,7 +179,7 @@ fn size(layout: &Layout, args: Args, span: Span) -> Result<Value> {
 
 /// `layout.span()` of memory, `layout.span("TCol")` of an axis: the largest place there plus one.
 fn span_of_axis(layout: &Layout, args: Args, span: Span) -> Result<Value> {
-    let call = Call::new(
+    let call = MatchedCall::new(
         "TileLayout.span",
         const { &[optional("axis")] },
         false,
@@ -198,7 +198,7 @@ fn span_of_axis(layout: &Layout, args: Args, span: Span) -> Result<Value> {
 }
 
 fn resize(layout: &Layout, args: Args, span: Span, which: &'static str) -> Result<Value> {
-    let call = Call::new("TileLayout.pack", const { &[required("num")] }, false, args, span)?;
+    let call = MatchedCall::new("TileLayout.pack", const { &[required("num")] }, false, args, span)?;
     let num = call.int("num")?;
     let layout = if which == "pack" {
         layout_parts::pack(layout, num, span)?

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::eval::{Args, Param, Value, optional, required};
-use super::call::Call;
+use super::call::MatchedCall;
 use super::layouts::from_spec;
 use super::{convert, linear};
 use crate::arith::Analyzer;
@@ -79,7 +79,7 @@ fn shape_text(shape: &[Expr]) -> String {
 }
 
 fn group(layout: &Layout, args: Args, span: Span) -> Result<Value> {
-    let call = Call::new("TileLayout.group", GROUP, false, args, span)?;
+    let call = MatchedCall::new("TileLayout.group", GROUP, false, args, span)?;
     let shape = call.shape("shape")?;
     match layout.tile().group(&shape) {
         Some((grouped, starts)) => Ok(Value::tuple(vec![
@@ -96,7 +96,7 @@ fn group(layout: &Layout, args: Args, span: Span) -> Result<Value> {
 
 /// Ranges as `(begin, end)` pairs.
 fn slice(layout: &Layout, args: Args, span: Span) -> Result<Value> {
-    let call = Call::new("TileLayout.slice", SLICE, false, args, span)?;
+    let call = MatchedCall::new("TileLayout.slice", SLICE, false, args, span)?;
     const PAIRS: &str = "a list of (begin, end)";
     let shape = call.shape("shape")?;
     let mut ranges = Vec::new();
@@ -122,7 +122,7 @@ fn slice(layout: &Layout, args: Args, span: Span) -> Result<Value> {
         .map_or(Value::None, Value::Layout))
 }
 
-fn layout_argument(call: &Call, name: &str) -> Result<Layout> {
+fn layout_argument(call: &MatchedCall, name: &str) -> Result<Layout> {
     let (value, at) = call.need(name, "a layout")?;
     match value {
         Value::Layout(layout) => Ok(layout.clone()),
@@ -134,7 +134,7 @@ fn layout_argument(call: &Call, name: &str) -> Result<Layout> {
 }
 
 fn tile(layout: &Layout, args: Args, span: Span) -> Result<Value> {
-    let call = Call::new("TileLayout.tile", TILE, false, args, span)?;
+    let call = MatchedCall::new("TileLayout.tile", TILE, false, args, span)?;
     let outer = layout_argument(&call, "outer")?;
     let (outer_shape, inner_shape) = (call.shape("outer_shape")?, call.shape("inner_shape")?);
     tiled(layout, outer.tile(), &outer_shape, &inner_shape, &call)
@@ -145,7 +145,7 @@ fn tiled(
     outer: &TileLayout,
     outer_shape: &[Expr],
     inner_shape: &[Expr],
-    call: &Call,
+    call: &MatchedCall,
 ) -> Result<Value> {
     match layout.tile().tiled_by(outer, outer_shape, inner_shape) {
         Some(tiled) => Ok(Value::Layout(layout.with_tile(tiled).canonical(true))),
@@ -159,7 +159,7 @@ fn tiled(
 }
 
 fn tile_to(layout: &Layout, args: Args, span: Span) -> Result<Value> {
-    let call = Call::new("TileLayout.tile_to", TILE_TO, false, args, span)?;
+    let call = MatchedCall::new("TileLayout.tile_to", TILE_TO, false, args, span)?;
     let (to, current) = (call.shape("to_shape")?, call.shape("current_shape")?);
     if to.len() != current.len() {
         return call.fail("the two shapes have different ranks");
@@ -174,7 +174,7 @@ fn tile_to(layout: &Layout, args: Args, span: Span) -> Result<Value> {
 }
 
 fn direct_sum(layout: &Layout, args: Args, span: Span) -> Result<Value> {
-    let call = Call::new("TileLayout.direct_sum", SUM, false, args, span)?;
+    let call = MatchedCall::new("TileLayout.direct_sum", SUM, false, args, span)?;
     let left = layout_argument(&call, "left")?;
     let (left_shape, right_shape) = (call.shape("left_shape")?, call.shape("right_shape")?);
     match layout.tile().direct_sum(left.tile(), &left_shape, &right_shape) {
@@ -188,7 +188,7 @@ const PART: &[Param] = &[required("whole"), required("whole_shape"), required("s
 /// The other layout of a tiling or a direct sum of which this one is a part; `None` where it is not.
 fn part_of(layout: &Layout, args: Args, span: Span, full: &'static str) -> Result<Value> {
     // The parameters are named differently in each of the four methods; they are given by position.
-    let call = Call::new(full, PART, false, args, span)?;
+    let call = MatchedCall::new(full, PART, false, args, span)?;
     let name = full.trim_start_matches("TileLayout.");
     let whole = layout_argument(&call, "whole")?;
     let (all, own) = (call.shape("whole_shape")?, call.shape("shape")?);
@@ -245,7 +245,7 @@ fn part_of(layout: &Layout, args: Args, span: Span, full: &'static str) -> Resul
 
 /// One grouping by several shapes: iterators are split wherever one of them ends a dimension.
 fn group_many(layout: &Layout, args: Args, span: Span) -> Result<Value> {
-    let call = Call::new(
+    let call = MatchedCall::new(
         "TileLayout.group_many",
         const { &[required("shapes")] },
         false,
@@ -295,7 +295,7 @@ fn group_many(layout: &Layout, args: Args, span: Span) -> Result<Value> {
 /// The digit of each iterator for a coordinate of a shape.
 fn apply_to_shape(layout: &Layout, args: Args, span: Span) -> Result<Value> {
     let params = const { &[required("coord"), required("input_shape")] };
-    let call = Call::new("TileLayout.apply_to_shape", params, false, args, span)?;
+    let call = MatchedCall::new("TileLayout.apply_to_shape", params, false, args, span)?;
     let (coordinate, shape) = (call.shape("coord")?, call.shape("input_shape")?);
     if coordinate.len() != shape.len() {
         return call.fail("coord and input_shape have different ranks");
@@ -329,7 +329,7 @@ fn apply_to_shape(layout: &Layout, args: Args, span: Span) -> Result<Value> {
 }
 
 fn permute_by_groups(layout: &Layout, args: Args, span: Span) -> Result<Value> {
-    let call = Call::new("TileLayout.permute_by_groups", BY_GROUPS, false, args, span)?;
+    let call = MatchedCall::new("TileLayout.permute_by_groups", BY_GROUPS, false, args, span)?;
     let numbers = |name: &str| -> Result<Vec<usize>> {
         let items = call.items(name, "a list of integers")?;
         let number = |v: &Value| convert::const_int(v).and_then(|v| usize::try_from(v).ok());
@@ -361,7 +361,7 @@ const BANK: i128 = 512;
 
 /// Converts columns of a Trainium layout to banks: `F` becomes `Bank` and `F` within one.
 fn to_psum(layout: &Layout, args: Args, span: Span) -> Result<Value> {
-    let call = Call::new("TileLayout.to_psum", &[], false, args, span)?;
+    let call = MatchedCall::new("TileLayout.to_psum", &[], false, args, span)?;
     let mut shard = Vec::new();
     let iter = |extent: i128, stride: i128, axis: &str| Iter {
         extent: Expr::int32(extent as i32),
@@ -398,7 +398,7 @@ fn to_psum(layout: &Layout, args: Args, span: Span) -> Result<Value> {
 }
 
 fn broadcast(layout: &Layout, args: Args, span: Span) -> Result<Value> {
-    let call = Call::new("TileLayout.broadcast", BROADCAST, false, args, span)?;
+    let call = MatchedCall::new("TileLayout.broadcast", BROADCAST, false, args, span)?;
     let num = call.int("num")?;
     let position = call.int_or("position", -1)?;
     let mut tile = layout.tile().clone();

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::rc::Rc;
 
 use super::super::eval::{Args, Interpreter, Object, Value, required};
-use super::call::{Call, Function, function};
+use super::call::{Function, MatchedCall, function};
 use crate::diagnostic::{Result, error};
 use crate::ir::ExecScope;
 use crate::layout::{Axis, Iter, Layout, axes};
@@ -120,7 +120,7 @@ fn chain(layout: &Layout) -> Result<Option<(&'static str, &'static str)>, String
 
 /// `layout.get_scope()`: `(thread, warp)` for elements spread over lanes.
 pub(super) fn get_scope(layout: &Layout, args: Args, span: Span) -> Result<Value> {
-    Call::new("TileLayout.get_scope", &[], false, args, span)?;
+    MatchedCall::new("TileLayout.get_scope", &[], false, args, span)?;
     match chain(layout) {
         Ok(Some((narrowest, widest))) => Ok(Value::tuple(vec![value(narrowest), value(widest)])),
         Ok(None) => Ok(Value::None),
@@ -130,7 +130,7 @@ pub(super) fn get_scope(layout: &Layout, args: Args, span: Span) -> Result<Value
 
 /// `layout.verify_well_formed()`: true, or an error that says why it is not.
 pub(super) fn verify_well_formed(layout: &Layout, args: Args, span: Span) -> Result<Value> {
-    Call::new("TileLayout.verify_well_formed", &[], false, args, span)?;
+    MatchedCall::new("TileLayout.verify_well_formed", &[], false, args, span)?;
     match chain(layout) {
         Ok(_) => Ok(Value::Bool(true)),
         Err(reason) => error(span, format!("the layout is ill-formed: {reason}")),

@@ -8,7 +8,7 @@ use tirx_python::Operator;
 
 use super::super::eval::{Args, Interpreter, Object, Param, Value, optional, required};
 use super::super::typing::{self, Arithmetic};
-use super::call::{Call, Function, function, variadic};
+use super::call::{Function, MatchedCall, function, variadic};
 use super::convert;
 use super::layout_scopes;
 use crate::diagnostic::{Result, error};
@@ -67,7 +67,7 @@ impl Object for SwizzleValue {
     }
 }
 
-fn swizzle(call: &Call) -> Result<Swizzle> {
+fn swizzle(call: &MatchedCall) -> Result<Swizzle> {
     let bits = |name: &str| -> Result<u32> {
         match call.int(name)? {
             bits @ 0..=20 => Ok(bits as u32),
@@ -90,7 +90,7 @@ fn swizzle(call: &Call) -> Result<Swizzle> {
 }
 
 /// `ComposeLayout(per_element, swizzle_len, atom_len, tile_layout)`, or of a swizzle and a tile layout.
-fn compose(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn compose(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     const EXPECTED: &str = "a TileLayout";
     let (swizzle, tile) = match call.get("per_element") {
         Some((Value::Object(o), _)) if o.as_any().is::<SwizzleValue>() => {
@@ -435,7 +435,7 @@ impl Object for TileLayoutClass {
     }
 
     fn call(&self, _interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
-        let call = Call::new("T.TileLayout", const { &[required("spec")] }, false, args, span)?;
+        let call = MatchedCall::new("T.TileLayout", const { &[required("spec")] }, false, args, span)?;
         let (value, at) = call.need("spec", "a specification such as S[(4, 8):(8, 1)]")?;
         match value {
             Value::Layout(_) => Ok(value.clone()),
@@ -499,7 +499,7 @@ pub(super) fn number(e: &Expr) -> Value {
     }
 }
 
-fn iter(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn iter(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let (axis, _) = call.need("axis", "an axis")?;
     let (axis, _) = on_axis(axis, call.span)?;
     let iter = Iter {
@@ -510,7 +510,7 @@ fn iter(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Object(Rc::new(IterValue(iter))))
 }
 
-fn from_iters(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn from_iters(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let iters = |name: &str| -> Result<Vec<Iter>> {
         if call.get(name).is_none() {
             return Ok(Vec::new());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::eval::{Frame, Interpreter, Param, Value, keyword, optional, required};
 use super::super::typing::{self, Arithmetic};
 use super::buffers::annotations;
-use super::call::{Call, Function, function, variadic};
+use super::call::{Function, MatchedCall, function, variadic};
 use super::convert;
 use super::launch::{check_tag, thread_iter};
 use super::linear;
@@ -78,7 +78,7 @@ fn frame(frame: Frame) -> Value {
     Value::Frame(Rc::new(frame))
 }
 
-fn condition(call: &Call) -> Result<Expr> {
+fn condition(call: &MatchedCall) -> Result<Expr> {
     let (value, span) = call.need("condition", "a condition")?;
     super::condition(value, span.or(call.span))
 }
@@ -168,7 +168,7 @@ fn extent(min: &Expr, stop: Expr, span: Span) -> Result<Expr> {
     Ok(crate::arith::Analyzer::new().simplify(&difference).or_at(span))
 }
 
-fn one(interp: &mut Interpreter, call: &mut Call, kind: ForKind) -> Result<Value> {
+fn one(interp: &mut Interpreter, call: &mut MatchedCall, kind: ForKind) -> Result<Value> {
     let _ = interp;
     let (mut start, mut stop) = bounds(call)?;
     if let Some(dtype) = call.index_dtype()? {
@@ -198,14 +198,14 @@ fn one(interp: &mut Interpreter, call: &mut Call, kind: ForKind) -> Result<Value
     Ok(frame(Frame::For(vec![made])))
 }
 
-fn bounds(call: &Call) -> Result<(Option<Expr>, Expr)> {
+fn bounds(call: &MatchedCall) -> Result<(Option<Expr>, Expr)> {
     match call.opt_expr("stop")? {
         Some(stop) => Ok((Some(call.expr("start")?), stop)),
         None => Ok((None, call.expr("start")?)),
     }
 }
 
-fn thread_binding(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn thread_binding(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     // `thread_binding(4, "threadIdx.x")` leaves the start out.
     let (tag, start, stop) = match call.get("thread") {
         Some(_) => {
@@ -236,7 +236,7 @@ fn thread_binding(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(frame(Frame::For(vec![made])))
 }
 
-fn grid(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn grid(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let count = call.rest.len();
     if count == 0 {
         return call.fail("needs at least one extent");
@@ -264,7 +264,7 @@ fn grid(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(frame(Frame::For(loops)))
 }
 
-fn evaluate(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn evaluate(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     // An instruction by its mnemonic is a statement by itself.
     if call.given("value") && call.get("value").is_none() {
         return Ok(Value::None);
@@ -274,13 +274,13 @@ fn evaluate(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::None)
 }
 
-fn jump(interp: &mut Interpreter, call: &mut Call, op: Op) -> Result<Value> {
+fn jump(interp: &mut Interpreter, call: &mut MatchedCall, op: Op) -> Result<Value> {
     let jump = Expr::call(op, DType::VOID, vec![]).at(call.span);
     interp.emit(Stmt::evaluate(jump))?;
     Ok(Value::None)
 }
 
-fn bind(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn bind(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let value = call.argument("value")?;
     let var = match call.get("var") {
         Some((value, _)) => match value.as_expr().and_then(|e| e.as_var()) {
@@ -308,7 +308,7 @@ fn bind(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Expr(Expr::var(&var).at(call.span)))
 }
 
-fn buffer_store(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn buffer_store(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let Some(buffer) = call.get("buffer").and_then(|(v, _)| convert::buffer(v)) else {
         return call.expected("buffer", "a buffer");
     };
@@ -320,7 +320,7 @@ fn buffer_store(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::None)
 }
 
-fn assert(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn assert(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let condition = condition(call)?;
     let kind = call.text_or("error_kind", "RuntimeError")?;
     let (message, _) = call.need("message", "a string or a list of strings")?;

@@ -2,7 +2,7 @@
 
 use super::super::eval::{Interpreter, Param, Value, keyword, optional, required};
 use super::super::typing::{self, Arithmetic, Operand};
-use super::call::{Call, Function, function};
+use super::call::{Function, MatchedCall, function};
 use super::convert;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::Op;
@@ -32,7 +32,7 @@ const LOAD: &[Param] = &[required("buffer"), required("indices"), optional("pred
 const VAR: &[Param] = &[required("dtype"), optional("name")];
 const VAR_NODE: &[Param] = &[optional("name"), optional("ty"), keyword("name_hint")];
 
-type Run = fn(&mut Interpreter, &mut Call) -> Result<Value>;
+type Run = fn(&mut Interpreter, &mut MatchedCall) -> Result<Value>;
 
 macro_rules! arithmetic {
     ($a:literal, $b:literal, $op:ident) => {
@@ -230,7 +230,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     function("T.Var", VAR_NODE, var_node as Run),
 ];
 
-fn likely(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn likely(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let e = call.expr("cond")?;
     if e.as_int().is_some() {
         return Ok(Value::Expr(e));
@@ -244,7 +244,7 @@ fn likely(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Expr(Expr::call(Op::Likely, dtype, vec![e]).at(call.span)))
 }
 
-fn infinity(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn infinity(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let dtype = call.dtype("dtype")?;
     if !dtype.is_scalar() || !(dtype.is_float() || dtype.is_bfloat16()) {
         return call.fail(format!("{dtype} has no infinity"));
@@ -252,7 +252,7 @@ fn infinity(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Expr(Expr::float(dtype, f64::INFINITY).at(call.span)))
 }
 
-fn reinterpret(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn reinterpret(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let dtype = call.dtype("dtype")?;
     let value = match call.get("value") {
         // A buffer is its pointer, if the result is one.
@@ -280,7 +280,7 @@ fn reinterpret(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     ))
 }
 
-fn not_a_float<T>(call: &Call, dtype: DType) -> Result<T> {
+fn not_a_float<T>(call: &MatchedCall, dtype: DType) -> Result<T> {
     let name = call.function.trim_start_matches("T.");
     call.fail_with(
         format!("needs a floating-point operand, found {dtype}"),
@@ -288,7 +288,7 @@ fn not_a_float<T>(call: &Call, dtype: DType) -> Result<T> {
     )
 }
 
-fn float_unary(call: &mut Call, op: Op) -> Result<Value> {
+fn float_unary(call: &mut MatchedCall, op: Op) -> Result<Value> {
     let x = call.expr("x")?;
     if !x.dtype.is_floating() {
         return not_a_float(call, x.dtype);
@@ -298,7 +298,7 @@ fn float_unary(call: &mut Call, op: Op) -> Result<Value> {
 }
 
 /// Integers are unchanged; constants are rounded immediately.
-fn round(call: &mut Call, op: Op, f: fn(f64) -> f64) -> Result<Value> {
+fn round(call: &mut MatchedCall, op: Op, f: fn(f64) -> f64) -> Result<Value> {
     let x = call.expr("x")?;
     if x.dtype.is_integer() {
         return Ok(Value::Expr(x));
@@ -314,7 +314,7 @@ fn round(call: &mut Call, op: Op, f: fn(f64) -> f64) -> Result<Value> {
 }
 
 /// The second operand of a function of two floats: a literal takes the dtype of the first.
-fn adopt(operand: Operand, dtype: DType, call: &Call) -> Result<Expr> {
+fn adopt(operand: Operand, dtype: DType, call: &MatchedCall) -> Result<Expr> {
     match operand {
         Operand::Expr(e) if e.dtype == dtype => Ok(e),
         Operand::Expr(e) if e.dtype.is_scalar() && e.dtype == dtype.element() => {
@@ -328,7 +328,7 @@ fn adopt(operand: Operand, dtype: DType, call: &Call) -> Result<Expr> {
     }
 }
 
-fn float_binary(call: &mut Call, op: Op) -> Result<Value> {
+fn float_binary(call: &mut MatchedCall, op: Op) -> Result<Value> {
     let (a, b) = (call.operand("x1")?, call.operand("x2")?);
     // A literal first operand takes the other's dtype.
     let dtype = match (&a, &b) {
@@ -342,7 +342,7 @@ fn float_binary(call: &mut Call, op: Op) -> Result<Value> {
     Ok(Value::Expr(Expr::call(op, dtype, args).at(call.span)))
 }
 
-fn ldexp(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn ldexp(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let (x, exponent) = (call.expr("x1")?, call.expr("x2")?);
     if !x.dtype.is_floating() {
         return not_a_float(call, x.dtype);
@@ -356,7 +356,7 @@ fn ldexp(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     ))
 }
 
-fn fma(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn fma(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let operands = [call.operand("x")?, call.operand("y")?, call.operand("z")?];
     let dtype = operands
         .iter()
@@ -375,7 +375,7 @@ fn fma(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Expr(Expr::call(Op::Fma, dtype, args).at(call.span)))
 }
 
-fn integer_unary(call: &mut Call, op: Op) -> Result<Value> {
+fn integer_unary(call: &mut MatchedCall, op: Op) -> Result<Value> {
     let x = call.expr("x")?;
     if !x.dtype.is_integer() {
         return call.fail_with(
@@ -391,7 +391,7 @@ fn integer_unary(call: &mut Call, op: Op) -> Result<Value> {
     Ok(Value::Expr(Expr::call(op, dtype, vec![x]).at(call.span)))
 }
 
-fn isnan(x: Operand, call: &Call) -> Result<Expr> {
+fn isnan(x: Operand, call: &MatchedCall) -> Result<Expr> {
     let x = typing::literal(x, call.span)?;
     let bool_like = DType::BOOL.with_lanes(x.dtype.lanes);
     if x.dtype.is_integer() {
@@ -414,7 +414,7 @@ fn isnan(x: Operand, call: &Call) -> Result<Expr> {
     Ok(Expr::call(Op::Isnan, bool_like, vec![x]).at(call.span))
 }
 
-fn isinf(x: Operand, call: &Call) -> Result<Expr> {
+fn isinf(x: Operand, call: &MatchedCall) -> Result<Expr> {
     let x = typing::literal(x, call.span)?;
     if x.dtype.is_integer() {
         return Ok(Expr::bool(false).at(call.span));
@@ -432,7 +432,7 @@ fn isinf(x: Operand, call: &Call) -> Result<Expr> {
     Ok(Expr::binary(BinOp::And, equal, number).at(call.span))
 }
 
-fn isfinite(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn isfinite(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let x = call.expr("x")?;
     let infinite = isinf(x.clone().into(), call)?;
     if let Some(v) = infinite.as_int() {
@@ -446,7 +446,7 @@ fn isfinite(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     ))
 }
 
-fn binary_node(call: &mut Call, op: BinOp) -> Result<Value> {
+fn binary_node(call: &mut MatchedCall, op: BinOp) -> Result<Value> {
     let (a, b) = (call.expr("a")?, call.expr("b")?);
     if a.dtype != b.dtype {
         return call.fail_with(
@@ -463,7 +463,7 @@ fn binary_node(call: &mut Call, op: BinOp) -> Result<Value> {
     Ok(Value::Expr(Expr::binary(op, a, b).at(call.span)))
 }
 
-fn cast_node(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn cast_node(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let (dtype, value) = (call.dtype("dtype")?, call.expr("value")?);
     if dtype.lanes != value.dtype.lanes || dtype.is_handle() != value.dtype.is_handle() {
         return Err(Box::new(typing::no_cast(value.dtype, dtype, call.span)));
@@ -471,14 +471,14 @@ fn cast_node(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Expr(Expr::new(ExprKind::Cast(value), dtype, call.span)))
 }
 
-fn lanes(call: &Call) -> Result<u16> {
+fn lanes(call: &MatchedCall) -> Result<u16> {
     match call.int("lanes")? {
         v if (2..=u16::MAX as i128).contains(&v) => Ok(v as u16),
         v => call.fail(format!("lanes must be from 2 to {}, found {v}", u16::MAX)),
     }
 }
 
-fn ramp(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn ramp(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let base = call.expr("base")?;
     if !base.dtype.is_scalar() || base.dtype.is_handle() || base.dtype.is_bool() {
         return call.expected("base", "a scalar number");
@@ -487,7 +487,7 @@ fn ramp(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Expr(Expr::ramp(base, stride, lanes(call)?).at(call.span)))
 }
 
-fn broadcast(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn broadcast(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let value = call.expr("value")?;
     if !value.dtype.is_scalar() {
         return call.expected("value", "a scalar");
@@ -495,7 +495,7 @@ fn broadcast(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Expr(Expr::broadcast(value, lanes(call)?).at(call.span)))
 }
 
-fn shuffle(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn shuffle(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let list = |name: &str| -> Result<Vec<Expr>> {
         let items = call.items(name, "a list of expressions")?;
         items.iter().map(|v| convert::expr(v, call.span)).collect()
@@ -532,7 +532,7 @@ fn shuffle(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     )))
 }
 
-fn let_in(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn let_in(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let body = call.expr("expr")?;
     let (where_, _) = call.need("where", "a dictionary with one variable")?;
     let Value::Dict(dict) = where_ else {
@@ -560,11 +560,11 @@ fn let_in(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Expr(Expr::let_in(var, value, body).at(call.span)))
 }
 
-fn imm(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn imm(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     typing::cast(call.operand("value")?, call.dtype("dtype")?, call.span).map(Value::Expr)
 }
 
-fn buffer_load(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn buffer_load(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let Some(buffer) = call.get("buffer").and_then(|(v, _)| convert::buffer(v)) else {
         return call.expected("buffer", "a buffer");
     };
@@ -591,7 +591,7 @@ fn buffer_load(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Expr(Expr::new(kind, e.dtype, call.span)))
 }
 
-fn var_node(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn var_node(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let name = match call.get("name_hint") {
         Some(_) => call.text("name_hint")?,
         None => call.text_or("name", &call.names.name_or("v"))?,

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::super::eval::{Args, Interpreter, Value, keyword, optional, required, suggest};
 use super::super::typing::{self, Arithmetic, Operand};
-use super::call::{Call, Function, function, variadic};
+use super::call::{Function, MatchedCall, function, variadic};
 use super::calls;
 use super::convert;
 use super::indexers;
@@ -132,7 +132,7 @@ static METHODS: &[Function] = &[
 ];
 
 /// The buffer whose method is called.
-pub(super) fn this(call: &Call) -> Result<Buffer> {
+pub(super) fn this(call: &MatchedCall) -> Result<Buffer> {
     match call.get(SELF) {
         Some((Value::Buffer(b), _)) => Ok(b.clone()),
         _ => call.expected(SELF, "a buffer"),
@@ -268,14 +268,14 @@ pub(super) fn expression(e: &Expr, name: &str, span: Span) -> Result<Value> {
         ("astype", _) => {
             let e = e.clone();
             Value::builtin("astype", move |_, args, span| {
-                let call = Call::new("astype", const { &[required("dtype")] }, false, args, span)?;
+                let call = MatchedCall::new("astype", const { &[required("dtype")] }, false, args, span)?;
                 typing::cast(e.clone().into(), call.dtype("dtype")?, span).map(Value::Expr)
             })
         }
         ("equal", _) => {
             let e = e.clone();
             Value::builtin("equal", move |_, args, span| {
-                let call = Call::new("equal", const { &[required("other")] }, false, args, span)?;
+                let call = MatchedCall::new("equal", const { &[required("other")] }, false, args, span)?;
                 typing::compare(
                     crate::ir::BinOp::Eq,
                     e.clone().into(),
@@ -288,7 +288,7 @@ pub(super) fn expression(e: &Expr, name: &str, span: Span) -> Result<Value> {
         ("same_as", _) => {
             let e = e.clone();
             Value::builtin("same_as", move |_, args, span| {
-                let call = Call::new("same_as", const { &[required("other")] }, false, args, span)?;
+                let call = MatchedCall::new("same_as", const { &[required("other")] }, false, args, span)?;
                 let other = call.get("other").and_then(|(v, _)| v.as_expr().cloned());
                 Ok(Value::Bool(other.is_some_and(|o| o == e)))
             })
@@ -325,7 +325,7 @@ pub(super) fn dtype(d: DType, name: &str, span: Span) -> Result<Value> {
         "is_bool" => Value::Bool(d.is_bool()),
         "is_handle" => Value::Bool(d.is_handle() || d.is_void()),
         "with_lanes" => Value::builtin("DataType.with_lanes", move |_, args, span| {
-            let call = Call::new(
+            let call = MatchedCall::new(
                 "DataType.with_lanes",
                 const { &[required("lanes")] },
                 false,
@@ -356,7 +356,7 @@ pub(super) fn dtype(d: DType, name: &str, span: Span) -> Result<Value> {
 }
 
 /// One index per dimension, as a tuple.
-fn indices(call: &Call, name: &str) -> Result<Value> {
+fn indices(call: &MatchedCall, name: &str) -> Result<Value> {
     let buffer = this(call)?;
     let items = call.items(name, "a list of indices")?;
     if items.len() != buffer.shape.len() {
@@ -374,7 +374,7 @@ fn indices(call: &Call, name: &str) -> Result<Value> {
 }
 
 /// The element at the indices.
-fn element(interp: &Interpreter, call: &Call, name: &str) -> Result<Expr> {
+fn element(interp: &Interpreter, call: &MatchedCall, name: &str) -> Result<Expr> {
     let buffer = this(call)?;
     match super::access::load(interp, &buffer, &indices(call, name)?, call.span)? {
         Value::Expr(e) => Ok(e),
@@ -382,7 +382,7 @@ fn element(interp: &Interpreter, call: &Call, name: &str) -> Result<Expr> {
     }
 }
 
-fn ptr_to(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn ptr_to(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let buffer = this(call)?;
     let load = match super::access::address(interp, &buffer, &indices(call, "indices")?, call.span)? {
         Value::Expr(e) => e,
@@ -394,7 +394,7 @@ fn ptr_to(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 }
 
 /// The last index widened to `lanes` elements.
-fn vector_index(call: &Call, buffer: &Buffer, wanted: DType) -> Result<Value> {
+fn vector_index(call: &MatchedCall, buffer: &Buffer, wanted: DType) -> Result<Value> {
     if wanted.element() != buffer.dtype.element() {
         return call.fail_with(
             format!(
@@ -428,7 +428,7 @@ fn vector_index(call: &Call, buffer: &Buffer, wanted: DType) -> Result<Value> {
     Ok(Value::tuple(items))
 }
 
-fn vload(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn vload(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let buffer = this(call)?;
     let dtype = call.dtype_or("dtype", buffer.dtype)?;
     let index = vector_index(call, &buffer, dtype)?;
@@ -447,7 +447,7 @@ fn vload(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::Expr(Expr::new(kind, e.dtype, call.span)))
 }
 
-fn predicate_for(call: &Call, predicate: Expr, dtype: DType) -> Result<Expr> {
+fn predicate_for(call: &MatchedCall, predicate: Expr, dtype: DType) -> Result<Expr> {
     if predicate.dtype != DType::BOOL.with_lanes(dtype.lanes) {
         return call.expected("predicate", &format!("bool with {} lanes", dtype.lanes));
     }
@@ -455,7 +455,7 @@ fn predicate_for(call: &Call, predicate: Expr, dtype: DType) -> Result<Expr> {
 }
 
 /// Emits the store immediately, at the position of the statement in the kernel.
-fn vstore(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn vstore(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let buffer = this(call)?;
     let value = call.expr("value")?;
     let wanted = buffer.dtype.element().with_lanes(value.dtype.lanes);
@@ -481,7 +481,7 @@ fn vstore(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::None)
 }
 
-fn elem_offset_of(interp: &Interpreter, call: &mut Call) -> Result<Expr> {
+fn elem_offset_of(interp: &Interpreter, call: &mut MatchedCall) -> Result<Expr> {
     let load = element(interp, call, "indices")?;
     let inner = !matches!(call.get("inner"), Some((Value::Bool(false), _)));
     let offset = calls::offset_of_element(load).at(call.span);
@@ -491,7 +491,7 @@ fn elem_offset_of(interp: &Interpreter, call: &mut Call) -> Result<Expr> {
     }
 }
 
-fn offset_of(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn offset_of(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let buffer = this(call)?;
     let ExprKind::BufferLoad { indices, .. } = &element(interp, call, "indices")?.kind else {
         return call.expected("indices", "a list of indices");
@@ -504,7 +504,7 @@ fn offset_of(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
     Ok(Value::list(vec![layouts::number(&offset.at(call.span))]))
 }
 
-fn access_ptr(_interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn access_ptr(_interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let buffer = this(call)?;
     let (mask, _) = call.need("access_mask", "\"r\", \"w\" or \"rw\"")?;
     let mask = match mask {

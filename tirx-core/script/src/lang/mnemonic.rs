@@ -15,7 +15,7 @@ use super::convert;
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::intrin::Op;
 use crate::intrin::mnemonic::call::{Matched, SINK};
-use crate::intrin::mnemonic::{Direction, Form, Lookup, types};
+use crate::intrin::mnemonic::{Direction, Lookup, OperandForm, types};
 use crate::ir::abi::keys;
 use crate::ir::{AttrNode, DType, Expr, ExprKind, Stmt, fold};
 use crate::source::Span;
@@ -437,13 +437,13 @@ fn finish(matched: &Matched, exprs: &mut [Expr], literal: &[bool], path: &str) -
             .clone()
             .find(|i| !literal[*i] && exprs[*i].as_str().is_none());
         let dtype = match named {
-            Some(i) if operand.form == Form::Register => Some(exprs[i].dtype),
+            Some(i) if operand.form == OperandForm::Register => Some(exprs[i].dtype),
             _ => types::dtypes(ty).first().copied(),
         };
         for i in range.clone() {
             let e = &exprs[i];
             exprs[i] = match (&operand.form, operand.direction) {
-                (Form::Register, Direction::Read) if literal[i] => {
+                (OperandForm::Register, Direction::Read) if literal[i] => {
                     let Some(dtype) = dtype else { continue };
                     if !dtype.is_float() && matches!(e.kind, ExprKind::Float(_)) {
                         let message = format!(
@@ -454,7 +454,7 @@ fn finish(matched: &Matched, exprs: &mut [Expr], literal: &[bool], path: &str) -
                     }
                     fold::cast(e.clone(), dtype).or_at(e.span)
                 }
-                (Form::Register, Direction::Write | Direction::Update) => match e.kind {
+                (OperandForm::Register, Direction::Write | Direction::Update) => match e.kind {
                     ExprKind::BufferLoad { .. } => {
                         Expr::call(Op::AddressOf, DType::HANDLE, vec![e.clone()]).at(e.span)
                     }

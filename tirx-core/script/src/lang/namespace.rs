@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 
 use super::super::eval::{Annotation, Value};
-use super::call::{Call, Function};
+use super::call::{Function, MatchedCall};
 use super::objects::Metadata;
 use super::{
     buffers, calls, composites, cuda, dtypes, launch, layout_scopes, layouts, loops, math, meanings,
@@ -252,7 +252,7 @@ fn meta_var() -> Value {
 fn static_assert() -> Value {
     use super::super::eval::{optional, required};
     Value::builtin("T.static_assert", |_, args, span| {
-        let call = Call::new(
+        let call = MatchedCall::new(
             "T.static_assert",
             const { &[required("x"), optional("message")] },
             false,

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use super::super::eval::{Args, Interpreter, Object, Param, Value, optional, required};
-use super::call::{Call, Function, function};
+use super::call::{Function, MatchedCall, function};
 use super::convert;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::{AttrNode, Buffer, DType, Expr, Stmt, StmtKind, Var};
@@ -110,7 +110,7 @@ struct State {
 
 struct Pool(Rc<State>);
 
-fn new(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn new(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let (buffer, data) = match call.get("ptr") {
         Some((value, span)) => match value.as_expr().and_then(|e| e.as_var()) {
             Some(var) if var.dtype().is_handle() => (None, var.clone()),
@@ -168,7 +168,7 @@ impl Object for Pool {
                 alloc(interp, &state, args, span)
             })),
             "move_base_to" => Some(Value::builtin("SMEMPool.move_base_to", move |_, args, span| {
-                let call = Call::new(
+                let call = MatchedCall::new(
                     "SMEMPool.move_base_to",
                     const { &[required("offset")] },
                     false,
@@ -201,7 +201,7 @@ impl Object for Pool {
 }
 
 fn alloc(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Result<Value> {
-    let call = Call::new("SMEMPool.alloc", ALLOC, false, args.clone(), span)?;
+    let call = MatchedCall::new("SMEMPool.alloc", ALLOC, false, args.clone(), span)?;
     let align = call.int_or("align", 0)?;
     if align > 1 << 20 {
         return call.fail(format!("align must be at most {} bytes, found {align}", 1 << 20));
@@ -255,7 +255,7 @@ fn alloc(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Res
 
 /// An operand of tensor cores: `alloc` with the layout that the swizzle and the shape determine.
 fn alloc_operand(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Result<Value> {
-    let call = Call::new(
+    let call = MatchedCall::new(
         "SMEMPool.alloc_tcgen05_mma_AB",
         ALLOC_OPERAND,
         false,
@@ -290,7 +290,7 @@ fn alloc_operand(interp: &mut Interpreter, state: &State, args: Args, span: Span
 }
 
 fn commit(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Result<Value> {
-    let call = Call::new(
+    let call = MatchedCall::new(
         "SMEMPool.commit",
         const { &[optional("size")] },
         false,

@@ -1,7 +1,7 @@
 //! `T.ptx.add_f32x2`, …: packed operands, which may be vectors, with or without a destination.
 
 use super::super::eval::{Param, Value, keyword};
-use super::call::{Call, Function, variadic};
+use super::call::{Function, MatchedCall, variadic};
 use super::convert;
 use crate::diagnostic::Result;
 use crate::intrin::Op;
@@ -22,11 +22,11 @@ pub(super) static FUNCTIONS: &[Function] = &[
 ];
 
 /// 0 or 1, also for `True` and `False`.
-fn flag(call: &Call, name: &str) -> Result<Expr> {
+fn flag(call: &MatchedCall, name: &str) -> Result<Expr> {
     Ok(Expr::int32(call.flag(name, false)?.into()).at(call.span))
 }
 
-fn rounding(call: &Call, name: &str) -> Result<()> {
+fn rounding(call: &MatchedCall, name: &str) -> Result<()> {
     if ["rn", "rz", "rm", "rp"].contains(&name) {
         return Ok(());
     }
@@ -34,7 +34,7 @@ fn rounding(call: &Call, name: &str) -> Result<()> {
 }
 
 /// Two float32 as a uint64: a vector is reinterpreted.
-fn bits(call: &Call, value: &Value) -> Result<Expr> {
+fn bits(call: &MatchedCall, value: &Value) -> Result<Expr> {
     let e = convert::argument(value, call.span, call.function)?;
     match e.dtype {
         DType::UINT64 => Ok(e),
@@ -48,7 +48,7 @@ fn bits(call: &Call, value: &Value) -> Result<Expr> {
     }
 }
 
-fn packed(call: &mut Call, op: Op, operands: usize) -> Result<Value> {
+fn packed(call: &mut MatchedCall, op: Op, operands: usize) -> Result<Value> {
     // Printed IR has the modifiers by position, beginning with a string.
     let printed = call.rest.iter().position(|(v, _)| matches!(v, Value::Str(_)));
     let count = printed.unwrap_or(call.rest.len());

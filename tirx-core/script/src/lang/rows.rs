@@ -7,12 +7,12 @@ use std::sync::{LazyLock, OnceLock};
 
 use super::super::eval::{Args, Param, Value, keyword, optional, required};
 use super::super::typing::{self, Operand};
-use super::call::Call;
+use super::call::MatchedCall;
 use super::convert;
 use super::objects::METADATA_STRING;
 use crate::arith::fold;
 use crate::diagnostic::{Diagnostic, Result};
-use crate::intrin::row::{Arg, Given, Kind, Many};
+use crate::intrin::row::{Arg, ArgKind, Given, Many};
 use crate::intrin::{Op, Operands, Row};
 use crate::ir::{DType, Expr, ExprKind};
 use crate::source::Span;
@@ -136,7 +136,7 @@ pub(super) fn signature_text(op: Op) -> &'static str {
 }
 
 /// A call of an operator with these arguments, checked by its row.
-pub(super) fn checked(call: &Call, op: Op, args: Vec<Expr>) -> Result<Value> {
+pub(super) fn checked(call: &MatchedCall, op: Op, args: Vec<Expr>) -> Result<Value> {
     if let Err(message) = op.row().read(&args) {
         return match message.split_once('\n') {
             Some((message, help)) => call.fail_with(message, help),
@@ -209,7 +209,7 @@ fn flat(row: &'static Row, signature: &Signature, args: &Args, span: Span) -> Op
 
 /// The arguments of a call as users write it.
 fn written(row: &'static Row, signature: &'static Signature, args: Args, span: Span) -> Result<Vec<Expr>> {
-    let call = Call::new(
+    let call = MatchedCall::new(
         &signature.name,
         &signature.params,
         signature.rest.is_some(),
@@ -247,8 +247,8 @@ fn written(row: &'static Row, signature: &'static Signature, args: Args, span: S
     let mut out = Vec::new();
     for arg in row.args {
         match arg.kind {
-            Kind::Has(of) => out.push(Expr::int32((!given.get(of).is_empty()).into()).at(span)),
-            Kind::Count(of) => out.push(Expr::int32(given.get(of).len() as i32).at(span)),
+            ArgKind::Has(of) => out.push(Expr::int32((!given.get(of).is_empty()).into()).at(span)),
+            ArgKind::Count(of) => out.push(Expr::int32(given.get(of).len() as i32).at(span)),
             _ => {
                 let list = given.get(arg.name);
                 if list.is_empty() && matches!(arg.many, Many::One) {
@@ -282,8 +282,8 @@ pub(super) fn from_given(op: Op, mut given: Given, span: Span) -> Option<Vec<Exp
     let mut out = Vec::new();
     for arg in row.args {
         match arg.kind {
-            Kind::Has(of) => out.push(Expr::int32((!given.get(of).is_empty()).into()).at(span)),
-            Kind::Count(of) => out.push(Expr::int32(given.get(of).len() as i32).at(span)),
+            ArgKind::Has(of) => out.push(Expr::int32((!given.get(of).is_empty()).into()).at(span)),
+            ArgKind::Count(of) => out.push(Expr::int32(given.get(of).len() as i32).at(span)),
             _ => {
                 let list = given.get(arg.name);
                 if list.is_empty() && matches!(arg.many, Many::One) {
@@ -326,58 +326,60 @@ fn convert(function: &str, arg: &Arg, value: &Value, span: Span) -> Result<Expr>
         other => convert::const_int(other),
     };
     let e = match arg.kind {
-        Kind::DTypeName | Kind::DType if matches!(value, Value::DType(_)) => {
+        ArgKind::DTypeName | ArgKind::DType if matches!(value, Value::DType(_)) => {
             match convert::dtype(value, span)? {
                 Some(dtype) => Expr::string(dtype.to_string()),
                 None => plain()?,
             }
         }
-        Kind::Text(_) | Kind::DTypeName | Kind::DType | Kind::Name => match convert::text(value) {
-            Some(text) if text.starts_with(METADATA_STRING) => {
-                let message = format!(
-                    "{function}: printed IR leaves strings of several lines out: this one is in its metadata"
-                );
-                return Err(Box::new(
-                    Diagnostic::new(span, message).help("write the string itself"),
-                ));
+        ArgKind::Text(_) | ArgKind::DTypeName | ArgKind::DType | ArgKind::Name => {
+            match convert::text(value) {
+                Some(text) if text.starts_with(METADATA_STRING) => {
+                    let message = format!(
+                        "{function}: printed IR leaves strings of several lines out: this one is in its metadata"
+                    );
+                    return Err(Box::new(
+                        Diagnostic::new(span, message).help("write the string itself"),
+                    ));
+                }
+                Some(text) => Expr::string(text),
+                None => plain()?,
             }
-            Some(text) => Expr::string(text),
-            None => plain()?,
-        },
-        Kind::Flag | Kind::Has(_) => match constant() {
+        }
+        ArgKind::Flag | ArgKind::Has(_) => match constant() {
             Some(v) => Expr::int32((v != 0).into()),
             None => plain()?,
         },
-        Kind::Bool => match constant() {
+        ArgKind::Bool => match constant() {
             Some(v) => Expr::bool(v != 0),
             None => plain()?,
         },
-        Kind::Immediate(..) | Kind::Count(_) => match constant().and_then(|v| i32::try_from(v).ok()) {
+        ArgKind::Immediate(..) | ArgKind::Count(_) => match constant().and_then(|v| i32::try_from(v).ok()) {
             Some(v) => Expr::int32(v),
             None => plain()?,
         },
         // A buffer of one element stands for that element.
-        Kind::Value(_) if matches!(value, Value::Buffer(b) if b.shape.iter().all(|n| n.is_int(1))) => {
+        ArgKind::Value(_) if matches!(value, Value::Buffer(b) if b.shape.iter().all(|n| n.is_int(1))) => {
             first_element(value).unwrap_or(plain()?)
         }
-        Kind::Value(_) if member.is_some_and(|n| i32::try_from(n).is_ok()) => {
+        ArgKind::Value(_) if member.is_some_and(|n| i32::try_from(n).is_ok()) => {
             Expr::int32(member.unwrap_or_default() as i32)
         }
-        Kind::Value(dtype) => match convert::operand(value, span) {
+        ArgKind::Value(dtype) => match convert::operand(value, span) {
             Some(operand) => number(operand?, dtype, span)?,
             None => plain()?,
         },
-        Kind::Condition | Kind::Mask => match convert::operand(value, span) {
+        ArgKind::Condition | ArgKind::Mask => match convert::operand(value, span) {
             Some(operand) => typing::literal(operand?, span)?,
             None => plain()?,
         },
-        Kind::Any | Kind::Node | Kind::Array(_) => plain()?,
+        ArgKind::Any | ArgKind::Node | ArgKind::Array(_) => plain()?,
         // A buffer stands for its first element.
-        Kind::Pointer(_) => match first_element(value) {
+        ArgKind::Pointer(_) => match first_element(value) {
             Some(element) => Expr::call(Op::AddressOf, DType::HANDLE, vec![element]),
             None => plain()?,
         },
-        Kind::Register(..) | Kind::Element(..) => {
+        ArgKind::Register(..) | ArgKind::Element(..) => {
             let e = plain()?;
             match e.kind {
                 ExprKind::BufferLoad { .. } => Expr::call(Op::AddressOf, DType::HANDLE, vec![e]),

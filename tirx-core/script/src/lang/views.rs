@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::eval::{Interpreter, Value};
 use super::super::typing::{self, Arithmetic, Operand};
-use super::call::Call;
+use super::call::MatchedCall;
 use super::convert;
 use super::layout_parts;
 use super::layouts;
@@ -75,7 +75,7 @@ pub(super) fn tile_of(what: &str, buffer: &Buffer, span: Span) -> Result<Arc<Til
 }
 
 /// `A.view(8, -1)`, `A.view(8, 4, layout=…)`, `A.view("float16")`.
-pub(super) fn view(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+pub(super) fn view(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let buffer = this(call)?;
     let layout = match call.get("layout") {
         None => None,
@@ -148,7 +148,7 @@ pub(super) fn view(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 
 /// The same bytes as elements of another width: the last dimension grows or shrinks.
 /// `A.with_dtype("uint32")`: the same elements, read as another dtype that is as wide.
-pub(super) fn with_dtype(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+pub(super) fn with_dtype(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let buffer = this(call)?;
     let dtype = call.dtype("dtype")?;
     let bits = |d: DType| d.bits as u32 * d.lanes as u32;
@@ -167,7 +167,7 @@ pub(super) fn with_dtype(interp: &mut Interpreter, call: &mut Call) -> Result<Va
     view_as(interp, call, &buffer, dtype).map(Value::Buffer)
 }
 
-fn view_as(interp: &mut Interpreter, call: &Call, buffer: &Buffer, dtype: DType) -> Result<Buffer> {
+fn view_as(interp: &mut Interpreter, call: &MatchedCall, buffer: &Buffer, dtype: DType) -> Result<Buffer> {
     let span = call.span;
     let bits = |d: DType| d.bits as i128 * d.lanes as i128;
     let (from, to) = (bits(buffer.dtype), bits(dtype));
@@ -216,7 +216,7 @@ fn view_as(interp: &mut Interpreter, call: &Call, buffer: &Buffer, dtype: DType)
 /// `A.get_flattened_buffer()`: the storage as one dimension; a buffer that is flat already is itself.
 ///
 /// TVM only describes such a buffer; here it is declared, so that its elements can be read and written.
-pub(super) fn flattened(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+pub(super) fn flattened(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let buffer = this(call)?;
     let size = match (buffer.strides.first(), buffer.shape.first()) {
         (Some(stride), Some(extent)) => mul(stride.clone(), extent.clone(), call.span)?,
@@ -234,7 +234,7 @@ pub(super) fn flattened(interp: &mut Interpreter, call: &mut Call) -> Result<Val
 }
 
 /// `A.local(…)`: the calling thread's own elements.
-pub(super) fn local(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+pub(super) fn local(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let buffer = this(call)?;
     let span = call.span;
     let given = match call.get("layout") {
@@ -325,7 +325,7 @@ pub(super) fn groups(what: &str, buffer: &Buffer, tile: &TileLayout, span: Span)
 }
 
 /// `A.permute(1, 0)`.
-pub(super) fn permute(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+pub(super) fn permute(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let buffer = this(call)?;
     let rank = buffer.shape.len();
     let order: Option<Vec<usize>> = call

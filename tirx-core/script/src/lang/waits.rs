@@ -1,7 +1,7 @@
 //! `T.cuda.wait_until`: a thread waits until a word of global memory has a value.
 
 use super::super::eval::{Args, Interpreter, Param, Value, optional, required};
-use super::call::{Call, Function, function};
+use super::call::{Function, MatchedCall, function};
 use super::{condition, convert, local_scalar, mnemonic};
 use crate::diagnostic::Result;
 use crate::intrin::Op;
@@ -31,7 +31,7 @@ const WORDS: &[(&str, u8)] = &[
 
 /// Loads the word into `dst` until the predicate holds. The loads are relaxed; one acquiring load follows, whose value nobody
 /// reads: it makes visible what was written before the word. That is cheaper than acquiring each time.
-fn wait_until(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
+fn wait_until(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
     let scope = call.text_or("scope", "gpu")?;
     if !["cta", "cluster", "gpu", "sys"].contains(&&*scope) {
         return call.fail(format!(
@@ -90,7 +90,7 @@ fn wait_until(interp: &mut Interpreter, call: &mut Call) -> Result<Value> {
 }
 
 /// The variable that the word is loaded into.
-fn destination(call: &Call) -> Result<Buffer> {
+fn destination(call: &MatchedCall) -> Result<Buffer> {
     let buffer = match call.get("dst") {
         Some((Value::Buffer(buffer), _)) => Some(buffer.clone()),
         _ => match &call.argument("dst")?.kind {
@@ -108,7 +108,7 @@ fn destination(call: &Call) -> Result<Buffer> {
 }
 
 /// The type of PTX that the word is loaded as: that of the pointer's elements, or the given one.
-fn word_type(call: &Call, pointer: &Expr, said: &str, dst: DType) -> Result<&'static str> {
+fn word_type(call: &MatchedCall, pointer: &Expr, said: &str, dst: DType) -> Result<&'static str> {
     let element = match convert::expr_type(pointer) {
         Type::Pointer { element, .. } if element.is_integer() => Some(element),
         _ => None,

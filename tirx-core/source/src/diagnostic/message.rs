@@ -33,7 +33,7 @@ impl Level {
 
 /// A range of a file's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct TextRange {
     /// The file as the user named it.
     pub file: String,
     /// First byte, from 0, and one past the last.
@@ -48,16 +48,16 @@ pub struct Place {
     pub label: String,
 }
 
-impl Place {
+impl TextRange {
     /// Resolves a span; `None` where it points at no text.
-    pub fn of(sources: &SourceMap, span: Span) -> Option<Place> {
+    pub fn of(sources: &SourceMap, span: Span) -> Option<TextRange> {
         let start = sources.locate(span)?;
         let last = Span {
             start: span.end.max(span.start),
             ..span
         };
         let end = sources.locate(last)?;
-        Some(Place {
+        Some(TextRange {
             file: start.file.to_string(),
             bytes: (span.start, last.start),
             start: (start.line, start.column),
@@ -91,7 +91,7 @@ pub struct Message {
     /// Its text.
     pub text: String,
     /// Where; the file's line is shown.
-    pub place: Option<Place>,
+    pub place: Option<TextRange>,
     /// Notes and help, in order.
     pub children: Vec<Message>,
 }
@@ -110,20 +110,20 @@ impl Message {
     /// A diagnostic over the texts that it points into. The calls around its span are notes behind its own, unless one of these is there.
     pub fn of(diagnostic: &Diagnostic, sources: &SourceMap) -> Message {
         let mut message = Message::new(Level::Error, diagnostic.message.as_str());
-        message.place = Place::of(sources, diagnostic.span);
+        message.place = TextRange::of(sources, diagnostic.span);
         if let Some(place) = &mut message.place {
             place.label.clone_from(&diagnostic.label);
         }
         for note in &diagnostic.notes {
             let mut child = Message::new(Level::Note, note.message.as_str());
-            child.place = Place::of(sources, note.span);
+            child.place = TextRange::of(sources, note.span);
             message.children.push(child);
         }
         for call in sources.calls(diagnostic.span) {
             let known = diagnostic.notes.iter().any(|note| note.span == call);
             if !known && message.children.len() < MAX_NOTES {
                 let mut child = Message::new(Level::Note, CALLED);
-                child.place = Place::of(sources, call);
+                child.place = TextRange::of(sources, call);
                 message.children.push(child);
             }
         }

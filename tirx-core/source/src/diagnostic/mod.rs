@@ -4,7 +4,7 @@ mod message;
 
 use std::fmt;
 
-pub use message::{CALLED, Level, Message, Place};
+pub use message::{CALLED, Level, Message, TextRange};
 
 use crate::source::{SourceMap, Span};
 

@@ -58,7 +58,7 @@ impl OperandClass {
 
 /// The template of an operation in a host language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum HostTemplate {
     /// `a + b`
     Infix(&'static str),
     /// `!a`
@@ -70,7 +70,7 @@ pub enum Form {
     /// `a < b ? a : b`
     Select(&'static str),
     /// A function of 64-bit integers that reports a zero divisor, and a shorter form for positive constant divisors.
-    Division(&'static str, Option<&'static Form>),
+    Division(&'static str, Option<&'static HostTemplate>),
     /// A shift whose count is reduced modulo the width.
     Shift(&'static str),
     /// A function of the bits of an integer.
@@ -102,9 +102,9 @@ pub struct HostOperator {
     /// The operands that the row is for.
     pub operands: OperandClass,
     /// Rust's template.
-    pub rust: Form,
+    pub rust: HostTemplate,
     /// C's template.
-    pub c: Form,
+    pub c: HostTemplate,
     /// The value.
     pub meaning: Meaning,
     /// The name of the operation in checked arithmetic, which launch extents and conditions are computed in: `tirx_rt::host::Wide::add`,
@@ -131,16 +131,16 @@ pub enum Trap {
 }
 
 use BinOp::{Add, And, Div, Eq, FloorDiv, FloorMod, Ge, Gt, Le, Lt, Max, Min, Mod, Mul, Ne, Or, Sub};
-use Form::{Bits, BitsOfWidth, Division, Function, Infix, Math, Method, Prefix, Select, Shift};
 use HostOperation::{Binary, Call, Not};
+use HostTemplate::{Bits, BitsOfWidth, Division, Function, Infix, Math, Method, Prefix, Select, Shift};
 use Meaning::{Float, Integer, Library, Truth};
 use OperandClass::{Bools, Floats, Integers, Signed, Unsigned};
 
 const fn row(
     operation: HostOperation,
     operands: OperandClass,
-    rust: Form,
-    c: Form,
+    rust: HostTemplate,
+    c: HostTemplate,
     meaning: Meaning,
 ) -> HostOperator {
     HostOperator {
@@ -158,8 +158,8 @@ const fn checked(
     checked: &'static str,
     op: BinOp,
     operands: OperandClass,
-    rust: Form,
-    c: Form,
+    rust: HostTemplate,
+    c: HostTemplate,
     meaning: fn(DType, i128, i128) -> i128,
 ) -> HostOperator {
     HostOperator {

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::lookup::{Lookup, Tokens};
-use super::syntax::{Direction, Form, Operand};
+use super::syntax::{Direction, Operand, OperandForm};
 use super::types;
 use crate::at;
 use crate::intrin::Op;
@@ -217,8 +217,8 @@ fn describe(e: &Expr) -> String {
 fn fits(operand: &Operand, tokens: &Tokens, e: &Expr, literal: bool) -> Result<(), String> {
     let name = operand.name;
     match &operand.form {
-        Form::Literal(_) => Ok(()),
-        Form::Immediate(ranges) => match e.as_int().map(i64::try_from) {
+        OperandForm::Literal(_) => Ok(()),
+        OperandForm::Immediate(ranges) => match e.as_int().map(i64::try_from) {
             Some(Ok(v)) if ranges.iter().any(|(low, high)| (*low..=*high).contains(&v)) => Ok(()),
             // A variable of a loop that is unrolled later becomes a constant.
             None if e.dtype.is_integer() && !matches!(e.kind, ExprKind::Str(_)) => Ok(()),
@@ -236,7 +236,7 @@ fn fits(operand: &Operand, tokens: &Tokens, e: &Expr, literal: bool) -> Result<(
                 ))
             }
         },
-        Form::Address(space) => {
+        OperandForm::Address(space) => {
             let space = match *space {
                 "" => space_of(tokens),
                 space => space,
@@ -262,7 +262,7 @@ fn fits(operand: &Operand, tokens: &Tokens, e: &Expr, literal: bool) -> Result<(
                 false => Err(format!("\"{name}\" must be {}, found {}", what.1, describe(base))),
             }
         }
-        Form::Register => {
+        OperandForm::Register => {
             if e.as_str() == Some(SINK) {
                 return match operand.sinks {
                     true => Ok(()),

@@ -4,7 +4,7 @@
 //! modifiers is hard to remember. The lines that cannot take a token drop out; the operands of the call decide between those
 //! that are left.
 
-use super::syntax::{Form, Instruction, Operand, Slot};
+use super::syntax::{Instruction, Operand, OperandForm, Slot};
 use super::{JOINED, checks, family};
 use crate::intrin::Op;
 
@@ -53,7 +53,7 @@ impl Tokens {
                     (filled, "") => !filled.is_empty(),
                     (filled, token) => filled == token,
                 });
-            there && !matches!(operand.form, Form::Literal(_))
+            there && !matches!(operand.form, OperandForm::Literal(_))
         });
         given
             .map(|operand| (operand, operand.count.of(self)))
@@ -381,7 +381,7 @@ mod tests {
     fn every_type_of_the_tables_exists() {
         for instruction in super::super::instructions() {
             for operand in &instruction.operands {
-                if operand.form != super::super::Form::Register {
+                if operand.form != super::super::OperandForm::Register {
                     continue;
                 }
                 let slot = instruction.slots.iter().find(|s| s.name == operand.ty);

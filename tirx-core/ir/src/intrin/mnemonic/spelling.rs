@@ -1,7 +1,7 @@
 //! How does TVM 0.27 write an operation that is a function in 0.26?
 
 use super::instructions;
-use super::syntax::{Form, Instruction, Slot};
+use super::syntax::{Instruction, OperandForm, Slot};
 use crate::intrin::Op;
 
 /// The instructions that are an operation, with their modifiers: `T.ptx["mbarrier.init{.<space>}.b64"](addr, count)`. A modifier of
@@ -21,7 +21,7 @@ pub fn of(op: Op) -> Vec<String> {
             };
         }
         let operands = instruction.operands.iter();
-        let operands = operands.filter(|operand| !matches!(operand.form, Form::Literal(_)));
+        let operands = operands.filter(|operand| !matches!(operand.form, OperandForm::Literal(_)));
         let names: Vec<&str> = operands.map(|operand| operand.name).collect();
         text += &format!("\"]({})", names.join(", "));
         if !all.contains(&text) {

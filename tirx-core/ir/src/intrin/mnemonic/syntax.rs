@@ -87,7 +87,7 @@ pub struct Operand {
     /// Its name.
     pub name: &'static str,
     /// What it is.
-    pub form: Form,
+    pub form: OperandForm,
     /// How a register is used.
     pub direction: Direction,
     /// The type of a register: a type of PTX, or the name of a slot.
@@ -110,7 +110,7 @@ pub struct Operand {
 
 /// What an operand is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Form {
+pub enum OperandForm {
     /// A register.
     Register,
     /// An address in a space; empty for that of the slot `space`.
@@ -191,13 +191,13 @@ pub(super) fn families(table: &str, text: &'static str) -> Result<Vec<Cow<'stati
 fn each_line(
     table: &str,
     text: &'static str,
-    mut line_of_syntax: impl FnMut(&Reader, &[&'static str], Place) -> Result<(), String>,
+    mut line_of_syntax: impl FnMut(&Reader, &[&'static str], TablePosition) -> Result<(), String>,
 ) -> Result<(), String> {
     let mut reader = Reader::default();
     let mut lines = text.lines().zip(1..).peekable();
     let mut parts = Vec::new();
     while let Some((line, number)) = lines.next() {
-        let place = Place { table, line: number };
+        let place = TablePosition { table, line: number };
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
@@ -219,12 +219,12 @@ fn each_line(
 
 /// Where a line is, as text: `memory.ptx:12`.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct TablePosition<'a> {
     table: &'a str,
     line: usize,
 }
 
-impl std::fmt::Display for Place<'_> {
+impl std::fmt::Display for TablePosition<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.ptx:{}", self.table, self.line)
     }
@@ -330,7 +330,7 @@ impl Reader {
     fn instruction(
         &self,
         lines: &[&'static str],
-        place: Place,
+        place: TablePosition,
         wanted: impl Fn(&str) -> bool,
         out: &mut Vec<Instruction>,
     ) -> Result<(), String> {
@@ -536,7 +536,7 @@ mod tests {
         assert!(ld.slots[0].optional && !ld.slots[1].optional);
         let d = &ld.operands[0];
         assert!(d.wider && d.sinks && d.braces && d.direction == Direction::Write);
-        assert_eq!(ld.operands[1].form, Form::Address("global"));
+        assert_eq!(ld.operands[1].form, OperandForm::Address("global"));
         assert_eq!(ld.operands[2].present, Some(("weak", "")));
     }
 

@@ -4,12 +4,13 @@ use super::super::gpu_set::GpuSet;
 use super::super::operands::Operands;
 use super::super::{Effect, OpInfo, ResultRule};
 use super::{
-    AlignmentBy, Arg, Cuda, Form, Given, Kind, Machine, Many, NeedsBy, Release, Row, SinceBy, Traits, Words,
+    AlignmentBy, Arg, ArgKind, Cuda, CudaForm, Given, Machine, Many, NeedsBy, Release, Row, SinceBy, Traits,
+    Words,
 };
 use crate::ir::DType;
 
 /// An argument with one value.
-pub const fn arg(name: &'static str, kind: Kind) -> Arg {
+pub const fn arg(name: &'static str, kind: ArgKind) -> Arg {
     Arg {
         name,
         kind,
@@ -18,7 +19,7 @@ pub const fn arg(name: &'static str, kind: Kind) -> Arg {
 }
 
 /// An optional argument.
-pub const fn optional(name: &'static str, kind: Kind) -> Arg {
+pub const fn optional(name: &'static str, kind: ArgKind) -> Arg {
     Arg {
         name,
         kind,
@@ -27,7 +28,7 @@ pub const fn optional(name: &'static str, kind: Kind) -> Arg {
 }
 
 /// A list of values whose length `len` computes.
-pub const fn list(name: &'static str, kind: Kind, len: fn(&Operands) -> usize) -> Arg {
+pub const fn list(name: &'static str, kind: ArgKind, len: fn(&Operands) -> usize) -> Arg {
     Arg {
         name,
         kind,
@@ -36,7 +37,7 @@ pub const fn list(name: &'static str, kind: Kind, len: fn(&Operands) -> usize) -
 }
 
 /// A list of all remaining values.
-pub const fn rest(name: &'static str, kind: Kind) -> Arg {
+pub const fn rest(name: &'static str, kind: ArgKind) -> Arg {
     Arg {
         name,
         kind,
@@ -46,51 +47,51 @@ pub const fn rest(name: &'static str, kind: Kind) -> Arg {
 
 /// Inline assembly of a template.
 pub const fn ptx(template: &'static str) -> Cuda {
-    Cuda::new(Form::Ptx(template))
+    Cuda::new(CudaForm::Ptx(template))
 }
 
 /// Inline assembly without effects besides its value.
 pub const fn pure_ptx(template: &'static str) -> Cuda {
-    Cuda::new(Form::PurePtx(template))
+    Cuda::new(CudaForm::PurePtx(template))
 }
 
 /// Inline assembly that does not touch memory.
 pub const fn state_ptx(template: &'static str) -> Cuda {
-    Cuda::new(Form::StatePtx(template))
+    Cuda::new(CudaForm::StatePtx(template))
 }
 
 /// A C++ function with this body.
 pub const fn code(body: &'static str) -> Cuda {
-    Cuda::new(Form::Code(body))
+    Cuda::new(CudaForm::Code(body))
 }
 
 /// A function of CUDA C++.
 pub const fn function(name: &'static str) -> Cuda {
-    Cuda::new(Form::Function(name))
+    Cuda::new(CudaForm::Function(name))
 }
 
 /// An expression of CUDA C++.
 pub const fn expression(text: &'static str) -> Cuda {
-    Cuda::new(Form::Expression(text))
+    Cuda::new(CudaForm::Expression(text))
 }
 
 /// Text written by hand in the code generator.
 pub const fn special() -> Cuda {
-    Cuda::new(Form::Special)
+    Cuda::new(CudaForm::Special)
 }
 
 /// No text: a pass replaces it.
 pub const fn lowered() -> Cuda {
-    Cuda::new(Form::Lowered)
+    Cuda::new(CudaForm::Lowered)
 }
 
 /// No text: it occurs in host functions only.
 pub const fn host() -> Cuda {
-    Cuda::new(Form::Host)
+    Cuda::new(CudaForm::Host)
 }
 
 impl Cuda {
-    const fn new(form: Form) -> Cuda {
+    const fn new(form: CudaForm) -> Cuda {
         Cuda {
             form,
             words: None,

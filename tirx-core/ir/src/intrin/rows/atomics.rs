@@ -8,18 +8,18 @@ use crate::intrin::row::*;
 const UPDATE: Traits = Traits::SYNC
     .synchronizes(Synchronizes::Memory)
     .memory(Memory::ReadsAndWrites);
-const OPERATIONS: Kind = Kind::Text(&["and", "or", "xor", "exch", "add", "inc", "dec", "min", "max"]);
-const SEM: Kind = Kind::Text(&["", "relaxed", "acquire", "release", "acq_rel"]);
+const OPERATIONS: ArgKind = ArgKind::Text(&["and", "or", "xor", "exch", "add", "inc", "dec", "min", "max"]);
+const SEM: ArgKind = ArgKind::Text(&["", "relaxed", "acquire", "release", "acq_rel"]);
 const UPDATED: &[Arg] = &[
     arg("address", PLACE),
     arg("value", ANY),
     arg("cache_policy", U64),
     arg("sem", SEM),
-    arg("scope", Kind::Text(&["", "cta", "cluster", "gpu", "sys"])),
+    arg("scope", ArgKind::Text(&["", "cta", "cluster", "gpu", "sys"])),
     arg("space", SPACE),
     arg("op", OPERATIONS),
     arg("ptx_type", TYPE),
-    arg("has_cache", Kind::Flag),
+    arg("has_cache", ArgKind::Flag),
 ];
 const SIGNATURE: &str =
     "(address, value, *, sem='', scope='', space='global', op, ptx_type, cache_hint='', cache_policy=None)";

@@ -39,7 +39,7 @@ rows! { $ bits {
     /// A function of three bits, for each bit of `a`, `b` and `c`: bit `4 * a + 2 * b + c` of `lut` is its value, so that
     /// `a & b | c` is `0xF0 & 0xCC | 0xAA`.
     PtxLop3B32 = Row::new("tirx.ptx.lop3_b32", "ptx.lop3.b32", pure_ptx("lop3.b32 {result}, {a}, {b}, {c}, {lut};"))
-        .args(&[arg("a", U32), arg("b", U32), arg("c", U32), arg("lut", Kind::Immediate(0, 255))])
+        .args(&[arg("a", U32), arg("b", U32), arg("c", U32), arg("lut", ArgKind::Immediate(0, 255))])
         .gives(DType::UINT32).effect(Pure).section("lop3");
     /// Position of the n-th set bit from a base: mask, base, offset.
     PtxFnsB32 = Row::new("tirx.ptx.fns_b32", "ptx.fns_b32", pure_ptx("fns.b32 {result}, {mask}, {base}, {offset};"))

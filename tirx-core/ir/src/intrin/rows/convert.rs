@@ -7,7 +7,7 @@ use crate::intrin::row::*;
 use crate::intrin::{Effect::Pure, GpuSet, ResultRule};
 use crate::ir::DType;
 
-const TYPE: Kind = Kind::Text(FORMAT_NAMES);
+const TYPE: ArgKind = ArgKind::Text(FORMAT_NAMES);
 
 fn carrier(call: &Operands) -> DType {
     Format::named(call.text("dtype")).map_or(DType::VOID, |format| format.carrier)
@@ -38,11 +38,11 @@ rows! { $ convert {
         .args(&[arg("bits", U32)]).gives(DType::FLOAT32).effect(Pure).section("CUDA Math API: type casts");
     /// float16 to float32.
     CudaHalf2float = Row::new("tirx.cuda.half2float", "cuda.half2float", function("__half2float"))
-        .args(&[arg("src", Kind::Value(DType::FLOAT16))]).gives(DType::FLOAT32).effect(Pure)
+        .args(&[arg("src", ArgKind::Value(DType::FLOAT16))]).gives(DType::FLOAT32).effect(Pure)
         .section("CUDA Math API: half precision");
     /// bfloat16 to float32.
     CudaBfloat162float = Row::new("tirx.cuda.bfloat162float", "cuda.bfloat162float", function("__bfloat162float"))
-        .args(&[arg("src", Kind::Value(DType::BFLOAT16))]).gives(DType::FLOAT32).effect(Pure)
+        .args(&[arg("src", ArgKind::Value(DType::BFLOAT16))]).gives(DType::FLOAT32).effect(Pure)
         .section("CUDA Math API: bfloat16 precision");
     /// Two float32 in memory to two float16: destination, source.
     CudaFloat22half2 = Row::new("tirx.cuda.float22half2", "cuda.float22half2", code("*static_cast<half2*>(dst) = __float22half2_rn(*static_cast<const float2*>(src));").headers(&["cuda_fp16.h"]))
@@ -58,11 +58,11 @@ rows! { $ convert {
     PtxCvt = Row::new("tirx.ptx.cvt", "ptx.cvt", special())
         .args(&[
             rest("values", ANY), optional("rbits", U32), optional("scale_factor", U16),
-            arg("count", Kind::Count("values")), arg("has_rbits", Kind::Has("rbits")),
-            arg("has_scale_factor", Kind::Has("scale_factor")),
-            arg("dtype", TYPE), arg("atype", TYPE), arg("rounding", Kind::Text(ROUNDINGS)),
-            arg("ftz", Kind::Flag), arg("sat", Kind::Flag), arg("relu", Kind::Flag), arg("satfinite", Kind::Flag),
-            arg("scaled", Kind::Text(SCALES)),
+            arg("count", ArgKind::Count("values")), arg("has_rbits", ArgKind::Has("rbits")),
+            arg("has_scale_factor", ArgKind::Has("scale_factor")),
+            arg("dtype", TYPE), arg("atype", TYPE), arg("rounding", ArgKind::Text(ROUNDINGS)),
+            arg("ftz", ArgKind::Flag), arg("sat", ArgKind::Flag), arg("relu", ArgKind::Flag), arg("satfinite", ArgKind::Flag),
+            arg("scaled", ArgKind::Text(SCALES)),
         ])
         .signature("(dtype, *values, atype, rounding='', ftz=False, sat=False, relu=False, satfinite=False, scaled='', \
                     rbits=None, scale_factor=None)")

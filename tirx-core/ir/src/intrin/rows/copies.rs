@@ -12,10 +12,10 @@ use crate::intrin::row::*;
 use crate::ir::{DType, Expr};
 
 /// Names of cache policies that `cache_hint` accepts.
-const HINTS: Kind = Kind::Text(&["", "evict_last", "evict_first", "evict_normal", "evict_last_use"]);
+const HINTS: ArgKind = ArgKind::Text(&["", "evict_last", "evict_first", "evict_normal", "evict_last_use"]);
 const HINT: &[Arg] = &[arg("cache_hint", HINTS)];
-const LOAD_MODE: Kind = Kind::Text(&["tile", "tile_gather4"]);
-const DIM: Kind = Kind::Immediate(1, 5);
+const LOAD_MODE: ArgKind = ArgKind::Text(&["tile", "tile_gather4"]);
+const DIM: ArgKind = ArgKind::Immediate(1, 5);
 const SM_90: GpuSet = GpuSet::least(90);
 const BLACKWELL: GpuSet = GpuSet::families(&[100, 110]);
 
@@ -158,9 +158,9 @@ rows! { $ copies {
              {cp_size}{?zeros:, n}{?has_cache_policy:, {cache_policy}};").words(cp_async_words))
         .signature("(dst_ptr, src_ptr, cp_size, *, cache_hint='', cache_policy=None, prefetch_size=-1, predicate=-1, fill_mode='')")
         .args(&[
-            arg("dst_ptr", SHARED), arg("src_ptr", GLOBAL), arg("cp_size", Kind::Immediate(4, 16)), arg("cache_policy", U64),
-            arg("has_cache_policy", Kind::Flag), arg("prefetch_size", Kind::Immediate(-1, 256)), arg("predicate", I32),
-            arg("fill_mode", Kind::Text(&["", "zero"])),
+            arg("dst_ptr", SHARED), arg("src_ptr", GLOBAL), arg("cp_size", ArgKind::Immediate(4, 16)), arg("cache_policy", U64),
+            arg("has_cache_policy", ArgKind::Flag), arg("prefetch_size", ArgKind::Immediate(-1, 256)), arg("predicate", I32),
+            arg("fill_mode", ArgKind::Text(&["", "zero"])),
         ])
         .completed(HINT, policy).checked(cp_async_check)
         .arch(GpuSet::least(80)).traits(Traits::PLAIN.by(Engine::AsyncCopy)).section("cp.async")
@@ -174,7 +174,7 @@ rows! { $ copies {
     /// Waits until at most the `num` latest groups of this thread's `cp.async` copies are in flight.
     PtxCpAsyncWaitGroup = Row::new("tirx.ptx.cp_async_wait_group", "ptx.cp_async.wait_group",
         ptx("cp.async.wait_group {num};"))
-        .signature("(num=0)").args(&[arg("num", Kind::Immediate(0, 64))])
+        .signature("(num=0)").args(&[arg("num", ArgKind::Immediate(0, 64))])
         .arch(GpuSet::least(80)).traits(Traits::WAIT).section("cp.async.wait_group");
 
     /// Makes the mbarrier `bar` track this thread's `cp.async` copies: it arrives once they are complete. With
@@ -184,7 +184,7 @@ rows! { $ copies {
     PtxCpAsyncMbarrierArrive = Row::new("tirx.ptx.cp_async_mbarrier_arrive", "ptx.cp_async.mbarrier.arrive",
         ptx("cp.async.mbarrier.arrive{?noinc:.noinc}.{space}.b64 [{bar}];"))
         .signature("(bar, noinc=False, space='shared')")
-        .args(&[arg("bar", SHARED), arg("noinc", Kind::Bool), arg("space", Kind::Text(&["shared", "shared::cta"]))])
+        .args(&[arg("bar", SHARED), arg("noinc", ArgKind::Bool), arg("space", ArgKind::Text(&["shared", "shared::cta"]))])
         .arch(GpuSet::least(80)).traits(Traits::SYNC.by(Engine::AsyncCopy)).section("cp.async.mbarrier.arrive");
 
     /// Copies `num_bytes` (a multiple of 16) from global memory to this block's shared memory, and counts the bytes at
@@ -199,7 +199,7 @@ rows! { $ copies {
         .args(&[
             arg("dst_ptr", SHARED), arg("src_ptr", GLOBAL), arg("num_bytes", U32), arg("ignore_bytes_left", U32),
             arg("ignore_bytes_right", U32), arg("mbarrier_ptr", SHARED), arg("cache_policy", U64),
-            arg("has_cache_policy", Kind::Flag), arg("ignore_oob", Kind::Flag),
+            arg("has_cache_policy", ArgKind::Flag), arg("ignore_oob", ArgKind::Flag),
         ])
         .completed(HINT, policy)
         .arch(SM_90).since(&[("ignore_oob", "1", (13, 2))]).traits(BULK).section("cp.async.bulk")
@@ -215,7 +215,7 @@ rows! { $ copies {
         .signature("(dst_ptr, src_ptr, num_bytes, mbarrier_ptr, *, cache_hint='', cache_policy=None, multicast=False, cta_mask=0)")
         .args(&[
             arg("dst_ptr", SHARED), arg("src_ptr", GLOBAL), arg("num_bytes", U32), arg("mbarrier_ptr", SHARED),
-            arg("cta_mask", U16), arg("cache_policy", U64), arg("has_cache_policy", Kind::Flag), arg("multicast", Kind::Flag),
+            arg("cta_mask", U16), arg("cache_policy", U64), arg("has_cache_policy", ArgKind::Flag), arg("multicast", ArgKind::Flag),
         ])
         .completed(HINT, policy)
         .arch(SM_90).traits(BULK).section("cp.async.bulk").aligned(bulk_ends).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
@@ -242,7 +242,7 @@ rows! { $ copies {
         .signature("(dst_ptr, src_ptr, num_bytes, *, cache_hint='', cache_policy=None, cp_mask=False, byte_mask=0)")
         .args(&[
             arg("dst_ptr", GLOBAL), arg("src_ptr", SHARED), arg("num_bytes", U32), arg("byte_mask", U16),
-            arg("cache_policy", U64), arg("has_cache_policy", Kind::Flag), arg("cp_mask", Kind::Flag),
+            arg("cache_policy", U64), arg("has_cache_policy", ArgKind::Flag), arg("cp_mask", ArgKind::Flag),
         ])
         .completed(HINT, policy).checked(masked)
         .arch(SM_90).needs(&[("cp_mask", "1", GpuSet::least(100))]).traits(BULK).section("cp.async.bulk")
@@ -257,7 +257,7 @@ rows! { $ copies {
     /// read their sources (so that shared memory may be written again).
     PtxCpAsyncBulkWaitGroup = Row::new("tirx.ptx.cp_async_bulk_wait_group", "ptx.cp_async.bulk.wait_group",
         ptx("cp.async.bulk.wait_group{?read:.read} {n};"))
-        .signature("(n=0, read=True)").args(&[arg("n", Kind::Immediate(0, 64)), arg("read", Kind::Bool)])
+        .signature("(n=0, read=True)").args(&[arg("n", ArgKind::Immediate(0, 64)), arg("read", ArgKind::Bool)])
         .arch(SM_90).traits(Traits::WAIT).section("cp.async.bulk.wait_group");
 
     /// Copies a box of the tensor of a tensor map, at `coords` (the innermost dimension first), to this block's shared memory; its
@@ -270,8 +270,8 @@ rows! { $ copies {
                     mbar_is_shared_addr=False)")
         .args(&[
             arg("dim", DIM), arg("dst_ptr", SHARED), arg("mbar", SHARED), arg("tensormap_addr", GENERIC),
-            arg("cta_group", Kind::Immediate(-1, 2)), arg("cache_policy", U64), arg("has_cache_policy", Kind::Flag),
-            arg("load_mode", LOAD_MODE), arg("mbar_is_shared_addr", Kind::Flag), list("coords", I32, coordinates),
+            arg("cta_group", ArgKind::Immediate(-1, 2)), arg("cache_policy", U64), arg("has_cache_policy", ArgKind::Flag),
+            arg("load_mode", LOAD_MODE), arg("mbar_is_shared_addr", ArgKind::Flag), list("coords", I32, coordinates),
         ])
         .completed(HINT, policy).checked(group)
         .arch(SM_90).needs(&[("cta_group", "2", BLACKWELL), ("load_mode", "tile_gather4", BLACKWELL)])
@@ -289,8 +289,8 @@ rows! { $ copies {
                     load_mode='tile', mbar_is_shared_addr=False, multicast=None)")
         .args(&[
             arg("dim", DIM), arg("dst_ptr", SHARED), arg("mbar", SHARED), arg("tensormap_addr", GENERIC), arg("cta_mask", U16),
-            arg("cta_group", Kind::Immediate(-1, 2)), arg("cache_policy", U64), arg("has_cache_policy", Kind::Flag),
-            arg("load_mode", LOAD_MODE), arg("mbar_is_shared_addr", Kind::Flag), arg("multicast", Kind::Flag),
+            arg("cta_group", ArgKind::Immediate(-1, 2)), arg("cache_policy", U64), arg("has_cache_policy", ArgKind::Flag),
+            arg("load_mode", LOAD_MODE), arg("mbar_is_shared_addr", ArgKind::Flag), arg("multicast", ArgKind::Flag),
             list("coords", I32, coordinates),
         ])
         .completed(HINT, multicast).checked(group)
@@ -304,7 +304,7 @@ rows! { $ copies {
         .signature("(dim, src_ptr, tensormap_addr, cache_hint, *coords, cache_policy=None)")
         .args(&[
             arg("dim", DIM), arg("src_ptr", SHARED), arg("tensormap_addr", GENERIC), arg("cache_policy", U64),
-            arg("has_cache_policy", Kind::Flag), list("coords", I32, coordinates),
+            arg("has_cache_policy", ArgKind::Flag), list("coords", I32, coordinates),
         ])
         .completed(HINT, policy)
         .arch(SM_90).traits(BULK).section("cp.async.bulk.tensor")
@@ -319,8 +319,8 @@ rows! { $ copies {
         .signature("(dim, src_ptr, tensormap_addr, cache_hint, red_op, *coords, cache_policy=None)")
         .args(&[
             arg("dim", DIM), arg("src_ptr", SHARED), arg("tensormap_addr", GENERIC), arg("cache_policy", U64),
-            arg("has_cache_policy", Kind::Flag),
-            arg("red_op", Kind::Text(&["add", "min", "max", "inc", "dec", "and", "or", "xor"])),
+            arg("has_cache_policy", ArgKind::Flag),
+            arg("red_op", ArgKind::Text(&["add", "min", "max", "inc", "dec", "and", "or", "xor"])),
             list("coords", I32, coordinates),
         ])
         .completed(HINT, policy)
@@ -332,7 +332,7 @@ rows! { $ copies {
              [{tensormap_addr}, {{{coords}}}]{?has_cache_policy:, {cache_policy}};"))
         .signature("(dim, tensormap_addr, cache_hint, *coords, cache_policy=None)")
         .args(&[
-            arg("dim", DIM), arg("tensormap_addr", GENERIC), arg("cache_policy", U64), arg("has_cache_policy", Kind::Flag),
+            arg("dim", DIM), arg("tensormap_addr", GENERIC), arg("cache_policy", U64), arg("has_cache_policy", ArgKind::Flag),
             list("coords", I32, coordinates),
         ])
         .completed(HINT, policy)
@@ -342,7 +342,7 @@ rows! { $ copies {
     PtxPrefetchTensormap = Row::new("tirx.ptx.prefetch_tensormap", "ptx.prefetch_tensormap",
         ptx("prefetch{.space}.tensormap [{tensormap_addr}];"))
         .signature("(tensormap_addr, space='')")
-        .args(&[arg("tensormap_addr", GENERIC), arg("space", Kind::Text(&["", "const", "param"]))])
+        .args(&[arg("tensormap_addr", GENERIC), arg("space", ArgKind::Text(&["", "const", "param"]))])
         .arch(SM_90).section("prefetch").sources(&["tensormap_addr"]);
 
     /// Requests the cancellation of a cluster that has not started: the response, 16 bytes at `handle` in shared memory
@@ -361,7 +361,7 @@ rows! { $ copies {
              @canceled clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 {result}, response; \
              fence.proxy.async.shared::cta;"))
         .signature("(handle, *, use_ld_acquire=True)")
-        .args(&[arg("handle", SHARED), arg("use_ld_acquire", Kind::Flag)])
+        .args(&[arg("handle", SHARED), arg("use_ld_acquire", ArgKind::Flag)])
         .gives(DType::UINT32)
         .arch(GpuSet::least(100)).traits(Traits::SYNC).section("clusterlaunchcontrol.query_cancel");
 } }

@@ -26,7 +26,7 @@ const fn binary(name: &'static str, script: &'static str) -> Row {
     unary(name, script).args(TWO)
 }
 
-const ROUNDING: Kind = Kind::Text(&["rn", "rz", "rm", "rp"]);
+const ROUNDING: ArgKind = ArgKind::Text(&["rn", "rz", "rm", "rp"]);
 
 /// Two operands of float32, a destination, and how the result is rounded.
 const fn into_32(name: &'static str, script: &'static str, cuda: Cuda) -> Row {
@@ -44,38 +44,38 @@ const fn into_64(name: &'static str, script: &'static str, cuda: Cuda) -> Row {
 }
 
 const TWO_32: &[Arg] = &[
-    arg("d_addr", Kind::Register(Access::Out, Ty::F32)),
+    arg("d_addr", ArgKind::Register(Access::Out, Ty::F32)),
     arg("a", F32),
     arg("b", F32),
     arg("rounding", ROUNDING),
-    arg("ftz", Kind::Flag),
-    arg("sat", Kind::Flag),
+    arg("ftz", ArgKind::Flag),
+    arg("sat", ArgKind::Flag),
 ];
 const FMA_32: &[Arg] = &[
-    arg("d_addr", Kind::Register(Access::Out, Ty::F32)),
+    arg("d_addr", ArgKind::Register(Access::Out, Ty::F32)),
     arg("a", F32),
     arg("b", F32),
     arg("c", F32),
     arg("rounding", ROUNDING),
-    arg("ftz", Kind::Flag),
-    arg("sat", Kind::Flag),
+    arg("ftz", ArgKind::Flag),
+    arg("sat", ArgKind::Flag),
 ];
 const TWO_64: &[Arg] = &[
-    arg("d_addr", Kind::Register(Access::Out, Ty::F64)),
+    arg("d_addr", ArgKind::Register(Access::Out, Ty::F64)),
     arg("a", F64),
     arg("b", F64),
     arg("rounding", ROUNDING),
-    arg("ftz", Kind::Flag),
-    arg("sat", Kind::Flag),
+    arg("ftz", ArgKind::Flag),
+    arg("sat", ArgKind::Flag),
 ];
 const FMA_64: &[Arg] = &[
-    arg("d_addr", Kind::Register(Access::Out, Ty::F64)),
+    arg("d_addr", ArgKind::Register(Access::Out, Ty::F64)),
     arg("a", F64),
     arg("b", F64),
     arg("c", F64),
     arg("rounding", ROUNDING),
-    arg("ftz", Kind::Flag),
-    arg("sat", Kind::Flag),
+    arg("ftz", ArgKind::Flag),
+    arg("sat", ArgKind::Flag),
 ];
 
 fn no_modifiers(call: &Operands) -> Result<(), String> {
@@ -177,7 +177,7 @@ rows! { $ math {
         .args(&[arg("x", F32), arg("y", F32)]).gives(DType::FLOAT32).effect(Pure).section("CUDA Math API");
     /// The greater of two; with `nan`, NaN if either is NaN.
     PtxMaxF32 = Row::new("tirx.ptx.max_f32", "ptx.max_f32", pure_ptx("max{?ftz:.ftz}{?nan:.NaN}.f32 {result}, {a}, {b};"))
-        .args(&[arg("a", F32), arg("b", F32), arg("ftz", Kind::Flag), arg("nan", Kind::Flag)]).gives(DType::FLOAT32)
+        .args(&[arg("a", F32), arg("b", F32), arg("ftz", ArgKind::Flag), arg("nan", ArgKind::Flag)]).gives(DType::FLOAT32)
         .effect(Pure).signature("(a, b, ftz=False, nan=False)").section("max");
     /// `max.f32` of three (sm_100).
     PtxReduce3MaxF32 = Row::new("tirx.ptx.reduce3_max_f32", "ptx.reduce3_max_f32", pure_ptx("max.f32 {result}, {a}, {b}, {c};"))

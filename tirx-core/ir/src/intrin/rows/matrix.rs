@@ -9,8 +9,8 @@ use crate::intrin::gpu_set::GpuSet;
 use crate::intrin::operands::Operands;
 use crate::intrin::row::*;
 
-const MATRIX_DTYPE: Kind = Kind::Text(&[".b16", "b16", ".b8", "b8"]);
-const LAYOUT: Kind = Kind::Text(&["row", "col"]);
+const MATRIX_DTYPE: ArgKind = ArgKind::Text(&[".b16", "b16", ".b8", "b8"]);
+const LAYOUT: ArgKind = ArgKind::Text(&["row", "col"]);
 
 /// Registers of a load: an 8x8 matrix of 16-bit elements takes one.
 fn matrices(call: &Operands) -> usize {
@@ -256,8 +256,8 @@ fn mma_complete(given: &mut Given) -> Result<(), String> {
 }
 
 const WARP: Traits = Traits::PLAIN.of(Collective::Warp);
-const ANY_OUT: Kind = Kind::Register(Access::Out, Ty::FromWords);
-const ANY_IN: Kind = Kind::Register(Access::In, Ty::FromWords);
+const ANY_OUT: ArgKind = ArgKind::Register(Access::Out, Ty::FromWords);
+const ANY_IN: ArgKind = ArgKind::Register(Access::In, Ty::FromWords);
 
 rows! { $ matrix {
     /// Loads `num` 8x8 matrices of 16-bit elements from shared memory: lane `8 * i + r` gives the address of row `r` of matrix `i`,
@@ -265,7 +265,7 @@ rows! { $ matrix {
     PtxLdmatrix = Row::new("tirx.ptx.ldmatrix", "ptx.ldmatrix",
         ptx("ldmatrix.sync.aligned.m8n8.x{num}{?trans:.trans}.shared.{element} {{{dst}}}, [{smem_ptr}];").words(matrix_words))
         .args(&[
-            arg("trans", Kind::Bool), arg("num", Kind::Immediate(1, 4)), arg("dtype", MATRIX_DTYPE), arg("smem_ptr", SHARED),
+            arg("trans", ArgKind::Bool), arg("num", ArgKind::Immediate(1, 4)), arg("dtype", MATRIX_DTYPE), arg("smem_ptr", SHARED),
             list("dst", OUT32, matrices),
         ])
         .checked(ldmatrix)
@@ -277,8 +277,8 @@ rows! { $ matrix {
         ptx("stmatrix.sync.aligned.{shape}.x{num}{?trans:.trans}.{space}.{element} [{smem_ptr}], {{{src}}};").words(matrix_words))
         .signature("(trans, num, dtype, smem_ptr, *src, shape='m8n8', space='shared')")
         .args(&[
-            arg("trans", Kind::Bool), arg("num", Kind::Immediate(1, 4)), arg("dtype", MATRIX_DTYPE),
-            arg("shape", Kind::Text(&["m8n8", "m16n8"])), arg("space", Kind::Text(&["shared", "shared::cta"])),
+            arg("trans", ArgKind::Bool), arg("num", ArgKind::Immediate(1, 4)), arg("dtype", MATRIX_DTYPE),
+            arg("shape", ArgKind::Text(&["m8n8", "m16n8"])), arg("space", ArgKind::Text(&["shared", "shared::cta"])),
             arg("smem_ptr", SHARED), list("src", IN32, matrices),
         ])
         .checked(stmatrix)
@@ -294,12 +294,12 @@ rows! { $ matrix {
         .signature("(shape, a_layout, b_layout, d_type, a_type, b_type, c_type, d_ptrs, a_ptrs, b_ptrs, c_ptrs=None, \
                     saturate=False, bit_op=None)")
         .args(&[
-            arg("shape", Kind::DTypeName), arg("a_layout", LAYOUT), arg("b_layout", LAYOUT), arg("d_type", Kind::DTypeName),
-            arg("a_type", Kind::DTypeName), arg("b_type", Kind::DTypeName), arg("c_type", Kind::DTypeName),
-            arg("d_count", Kind::Count("d_ptrs")), arg("a_count", Kind::Count("a_ptrs")), arg("b_count", Kind::Count("b_ptrs")),
-            arg("c_count", Kind::Count("c_ptrs")), arg("no_c_ptr", Kind::Bool),
+            arg("shape", ArgKind::DTypeName), arg("a_layout", LAYOUT), arg("b_layout", LAYOUT), arg("d_type", ArgKind::DTypeName),
+            arg("a_type", ArgKind::DTypeName), arg("b_type", ArgKind::DTypeName), arg("c_type", ArgKind::DTypeName),
+            arg("d_count", ArgKind::Count("d_ptrs")), arg("a_count", ArgKind::Count("a_ptrs")), arg("b_count", ArgKind::Count("b_ptrs")),
+            arg("c_count", ArgKind::Count("c_ptrs")), arg("no_c_ptr", ArgKind::Bool),
             rest("d_ptrs", ANY_OUT), rest("a_ptrs", ANY_IN), rest("b_ptrs", ANY_IN), rest("c_ptrs", ANY_IN),
-            arg("saturate", Kind::Bool), optional("bit_op", Kind::Text(&["xor", "and"])),
+            arg("saturate", ArgKind::Bool), optional("bit_op", ArgKind::Text(&["xor", "and"])),
         ])
         .completed(&[], mma_complete).checked(mma)
         .arch(GpuSet::least(80))
@@ -316,10 +316,10 @@ rows! { $ matrix {
         ptx("mma.sp.sync.aligned.{shape}.row.col{?saturate:.satfinite}.{c}.{a}.{b}.{c} {{{acc}}}, {{{a_regs}}}, {{{b_regs}}}, \
              {{{acc}}}, {metadata}, {selector};").words(sparse_words))
         .args(&[
-            arg("shape", Kind::DTypeName), arg("a_type", Kind::DTypeName), arg("b_type", Kind::DTypeName),
-            arg("c_type", Kind::DTypeName), arg("selector", Kind::Immediate(0, 3)), arg("saturate", Kind::Bool),
+            arg("shape", ArgKind::DTypeName), arg("a_type", ArgKind::DTypeName), arg("b_type", ArgKind::DTypeName),
+            arg("c_type", ArgKind::DTypeName), arg("selector", ArgKind::Immediate(0, 3)), arg("saturate", ArgKind::Bool),
             arg("metadata", IN32),
-            list("acc", Kind::Register(Access::InOut, Ty::FromWords), |call| sparse_of(call).map_or(0, |n| n[0])),
+            list("acc", ArgKind::Register(Access::InOut, Ty::FromWords), |call| sparse_of(call).map_or(0, |n| n[0])),
             list("a_regs", IN32, |call| sparse_of(call).map_or(0, |n| n[1])),
             list("b_regs", IN32, |call| sparse_of(call).map_or(0, |n| n[2])),
         ])

@@ -10,11 +10,11 @@ use crate::intrin::operands::Operands;
 use crate::intrin::row::*;
 use crate::ir::{DType, Expr};
 
-const SEM: Kind = Kind::Text(&["", "release", "relaxed"]);
-const SCOPE: Kind = Kind::Text(&["", "cta", "cluster"]);
-const SPACE: Kind = Kind::Text(&["shared", "shared::cta", "shared::cluster"]);
-const LOCAL_SPACE: Kind = Kind::Text(&["shared", "shared::cta"]);
-const WAIT_SEM: Kind = Kind::Text(&["", "acquire", "relaxed"]);
+const SEM: ArgKind = ArgKind::Text(&["", "release", "relaxed"]);
+const SCOPE: ArgKind = ArgKind::Text(&["", "cta", "cluster"]);
+const SPACE: ArgKind = ArgKind::Text(&["shared", "shared::cta", "shared::cluster"]);
+const LOCAL_SPACE: ArgKind = ArgKind::Text(&["shared", "shared::cta"]);
+const WAIT_SEM: ArgKind = ArgKind::Text(&["", "acquire", "relaxed"]);
 
 /// TVM's text for `space=None`: the barrier of another block is in the cluster's shared memory.
 fn space(given: &mut Given) -> Result<(), String> {
@@ -76,7 +76,7 @@ rows! { $ mbarrier {
         .args(&[
             arg("bar", SHARED), optional("count", U32), optional("remote", U32), optional("pred", I32),
             arg("sem", SEM), arg("scope", SCOPE), arg("space", SPACE),
-            arg("has_count", Kind::Has("count")), arg("has_remote", Kind::Has("remote")), arg("has_pred", Kind::Has("pred")),
+            arg("has_count", ArgKind::Has("count")), arg("has_remote", ArgKind::Has("remote")), arg("has_pred", ArgKind::Has("pred")),
         ])
         .completed(&[], space).checked(arrival)
         .arch(GpuSet::least(80))
@@ -95,7 +95,7 @@ rows! { $ mbarrier {
         .args(&[
             arg("bar", SHARED), arg("byte_count", U32), optional("remote", U32), optional("pred", I32),
             arg("sem", SEM), arg("scope", SCOPE), arg("space", SPACE),
-            arg("has_remote", Kind::Has("remote")), arg("has_pred", Kind::Has("pred")),
+            arg("has_remote", ArgKind::Has("remote")), arg("has_pred", ArgKind::Has("pred")),
         ])
         .completed(&[], space).checked(arrival)
         .arch(SM_90).traits(Traits::SYNC).section("mbarrier.arrive");
@@ -107,7 +107,7 @@ rows! { $ mbarrier {
         .signature("(bar, count, *, space='shared', pred=None)")
         .args(&[
             arg("bar", SHARED), arg("count", U32), optional("pred", I32), arg("space", LOCAL_SPACE),
-            arg("has_pred", Kind::Has("pred")),
+            arg("has_pred", ArgKind::Has("pred")),
         ])
         .arch(GpuSet::least(80)).traits(Traits::SYNC).section("mbarrier.arrive");
 
@@ -116,8 +116,8 @@ rows! { $ mbarrier {
         ptx("mbarrier.expect_tx.relaxed.{scope}.{space}.b64 [{bar}], {tx_count};"))
         .signature("(bar, tx_count, *, scope='cta', space='shared::cta')")
         .args(&[
-            arg("bar", SHARED), arg("tx_count", U32), arg("scope", Kind::Text(&["cta", "cluster"])),
-            arg("space", Kind::Text(&["shared::cta", "shared::cluster"])),
+            arg("bar", SHARED), arg("tx_count", U32), arg("scope", ArgKind::Text(&["cta", "cluster"])),
+            arg("space", ArgKind::Text(&["shared::cta", "shared::cluster"])),
         ])
         .arch(SM_90).traits(Traits::SYNC).section("mbarrier.expect_tx");
 
@@ -130,9 +130,9 @@ rows! { $ mbarrier {
         .signature("(bar, tx_count, *, sem='relaxed', scope='cluster', space='shared::cluster', remote=None, pred=None)")
         .args(&[
             arg("bar", SHARED), arg("tx_count", U32), optional("remote", U32), optional("pred", I32),
-            arg("sem", Kind::Text(&["relaxed"])), arg("scope", Kind::Text(&["cta", "cluster"])),
-            arg("space", Kind::Text(&["shared::cta", "shared::cluster"])),
-            arg("has_remote", Kind::Has("remote")), arg("has_pred", Kind::Has("pred")),
+            arg("sem", ArgKind::Text(&["relaxed"])), arg("scope", ArgKind::Text(&["cta", "cluster"])),
+            arg("space", ArgKind::Text(&["shared::cta", "shared::cluster"])),
+            arg("has_remote", ArgKind::Has("remote")), arg("has_pred", ArgKind::Has("pred")),
         ])
         .checked(remote)
         .arch(SM_90).traits(Traits::SYNC).section("mbarrier.complete_tx");
@@ -159,7 +159,7 @@ rows! { $ mbarrier {
         ptx(".reg .pred done; AGAIN: mbarrier.try_wait.parity.relaxed.{scope}.shared::cta.b64 done, [{bar}], {phase}; \
              @done bra.uni DONE; bra.uni AGAIN; DONE:"))
         .signature("(bar, phase=0, *, scope='cluster')")
-        .args(&[arg("bar", SHARED), arg("phase", U32), arg("scope", Kind::Text(&["cta", "cluster"]))])
+        .args(&[arg("bar", SHARED), arg("phase", U32), arg("scope", ArgKind::Text(&["cta", "cluster"]))])
         .arch(SM_90).traits(Traits::WAIT).section("mbarrier.test_wait, mbarrier.try_wait");
 
     /// 1 if the phase of parity `phase` of the mbarrier `bar` has completed, waiting at most about `ticks` nanoseconds for it

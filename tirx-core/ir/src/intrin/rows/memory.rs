@@ -12,16 +12,16 @@ use crate::intrin::{Effect::*, ResultRule};
 use crate::ir::{DType, Expr, ExprKind, Type};
 
 /// A pointer, or an address in shared memory.
-pub(super) const PLACE: Kind = Kind::Pointer(Space::FromModifiers);
-pub(super) const TYPE: Kind = Kind::Text(ELEMENT_NAMES);
+pub(super) const PLACE: ArgKind = ArgKind::Pointer(Space::FromModifiers);
+pub(super) const TYPE: ArgKind = ArgKind::Text(ELEMENT_NAMES);
 /// A state space; none for a generic address.
-pub(super) const SPACE: Kind =
-    Kind::Text(&["global", "shared", "shared::cta", "shared::cluster", "local", ""]);
+pub(super) const SPACE: ArgKind =
+    ArgKind::Text(&["global", "shared", "shared::cta", "shared::cluster", "local", ""]);
 pub(super) const CLUSTER: &[(&str, &str, GpuSet)] =
     &[("scope", "cluster", SM_90), ("space", "shared::cluster", SM_90)];
-const SCOPE: Kind = Kind::Text(&["cta", "cluster", "gpu", "sys"]);
-const VEC: Kind = Kind::Text(&["", "v2", "v4", "v8"]);
-const L1: Kind = Kind::Text(&[
+const SCOPE: ArgKind = ArgKind::Text(&["cta", "cluster", "gpu", "sys"]);
+const VEC: ArgKind = ArgKind::Text(&["", "v2", "v4", "v8"]);
+const L1: ArgKind = ArgKind::Text(&[
     "",
     "L1::evict_normal",
     "L1::evict_unchanged",
@@ -29,14 +29,14 @@ const L1: Kind = Kind::Text(&[
     "L1::evict_last",
     "L1::no_allocate",
 ]);
-const L2: Kind = Kind::Text(&["", "L2::evict_normal", "L2::evict_first", "L2::evict_last"]);
-const PREFETCH: Kind = Kind::Text(&["", "L2::64B", "L2::128B", "L2::256B"]);
-const LOAD_CACHE: Kind = Kind::Text(&["", "ca", "cg", "cs", "lu", "cv"]);
-const STORE_CACHE: Kind = Kind::Text(&["", "wb", "cg", "cs", "wt"]);
+const L2: ArgKind = ArgKind::Text(&["", "L2::evict_normal", "L2::evict_first", "L2::evict_last"]);
+const PREFETCH: ArgKind = ArgKind::Text(&["", "L2::64B", "L2::128B", "L2::256B"]);
+const LOAD_CACHE: ArgKind = ArgKind::Text(&["", "ca", "cg", "cs", "lu", "cv"]);
+const STORE_CACHE: ArgKind = ArgKind::Text(&["", "wb", "cg", "cs", "wt"]);
 /// A named cache policy, which is replaced by its value.
 pub(super) const HINT: &[Arg] = &[arg(
     "cache_hint",
-    Kind::Text(&["", "evict_normal", "evict_first", "evict_last"]),
+    ArgKind::Text(&["", "evict_normal", "evict_first", "evict_last"]),
 )];
 const LOAD: Traits = Traits::PLAIN.memory(Memory::Reads);
 const STRONG_LOAD: Traits = Traits::SYNC
@@ -153,8 +153,8 @@ const fn store(name: &'static str, script: &'static str) -> Row {
 macro_rules! loaded {
     ($policy:expr, $($field:expr),*) => {
         &[
-            rest("dst", GENERIC), arg("addr", PLACE), $policy, arg("return_type", Kind::DType), $($field,)*
-            arg("vec", VEC), arg("ptx_type", TYPE), arg("has_cache", Kind::Flag), arg("to_dst", Kind::Count("dst")),
+            rest("dst", GENERIC), arg("addr", PLACE), $policy, arg("return_type", ArgKind::DType), $($field,)*
+            arg("vec", VEC), arg("ptx_type", TYPE), arg("has_cache", ArgKind::Flag), arg("to_dst", ArgKind::Count("dst")),
             arg("l1_evict", L1), arg("l2_evict", L2), arg("prefetch_size", PREFETCH),
         ]
     };
@@ -165,8 +165,8 @@ macro_rules! stored {
     ($($field:expr),*) => {
         &[
             arg("address", PLACE), list("values", ANY, values), optional("src", GENERIC), arg("cache_policy", U64), $($field,)*
-            arg("vec", VEC), arg("ptx_type", TYPE), arg("has_cache", Kind::Flag), arg("l1_evict", L1), arg("l2_evict", L2),
-            arg("from_src", Kind::Has("src")),
+            arg("vec", VEC), arg("ptx_type", TYPE), arg("has_cache", ArgKind::Flag), arg("l1_evict", L1), arg("l2_evict", L2),
+            arg("from_src", ArgKind::Has("src")),
         ]
     };
 }
@@ -274,13 +274,13 @@ fn bulk_words(call: &Operands, _: Machine) -> Result<Words, String> {
 rows! { $ memory {
     /// Loads the value at `addr`: as the result, or to the memory at `dst`. Weak unless specified otherwise.
     PtxLd = load("tirx.ptx.ld", "ptx.ld")
-        .args(loaded!(arg("cache_policy", U64), arg("weak", Kind::Flag), arg("space", SPACE), arg("cop", LOAD_CACHE)))
+        .args(loaded!(arg("cache_policy", U64), arg("weak", ArgKind::Flag), arg("space", SPACE), arg("cop", LOAD_CACHE)))
         .signature("(addr, return_type, ptx_type, *, dst=None, weak=False, space='global', cop='', vec='', cache_hint='', \
                     cache_policy=None, l1_evict='', l2_evict='', prefetch_size='')")
         .traits(LOAD);
     /// Loads from global memory that does not change while the kernel runs.
     PtxLdGlobalNc = load("tirx.ptx.ld_global_nc", "ptx.ld_global_nc")
-        .args(loaded!(arg("cache_policy", U64), arg("cop", Kind::Text(&["", "ca", "cg", "cs"]))))
+        .args(loaded!(arg("cache_policy", U64), arg("cop", ArgKind::Text(&["", "ca", "cg", "cs"]))))
         .signature("(addr, return_type, ptx_type, *, dst=None, cop='', vec='', cache_hint='', cache_policy=None, l1_evict='', \
                     l2_evict='', prefetch_size='')")
         .traits(LOAD).needs(&[]).section("ld.global.nc");
@@ -297,22 +297,22 @@ rows! { $ memory {
     /// A volatile load.
     PtxLdVolatile = load("tirx.ptx.ld_volatile", "ptx.ld_volatile")
         .args(&[
-            rest("dst", GENERIC), arg("addr", PLACE), arg("return_type", Kind::DType), arg("space", SPACE), arg("vec", VEC),
-            arg("ptx_type", TYPE), arg("to_dst", Kind::Count("dst")), arg("prefetch_size", PREFETCH),
+            rest("dst", GENERIC), arg("addr", PLACE), arg("return_type", ArgKind::DType), arg("space", SPACE), arg("vec", VEC),
+            arg("ptx_type", TYPE), arg("to_dst", ArgKind::Count("dst")), arg("prefetch_size", PREFETCH),
         ])
         .signature("(addr, return_type, ptx_type, *, space='global', vec='', dst=None, prefetch_size='')");
     /// Loads from memory-mapped device memory (MMIO).
     PtxLdMmio = load("tirx.ptx.ld_mmio", "ptx.ld_mmio")
         .args(&[
-            rest("dst", GENERIC), arg("addr", PLACE), arg("return_type", Kind::DType), arg("sem", Kind::Text(&["relaxed"])),
-            arg("scope", Kind::Text(&["sys"])), arg("space", Kind::Text(&["global"])), arg("ptx_type", TYPE),
-            arg("to_dst", Kind::Count("dst")),
+            rest("dst", GENERIC), arg("addr", PLACE), arg("return_type", ArgKind::DType), arg("sem", ArgKind::Text(&["relaxed"])),
+            arg("scope", ArgKind::Text(&["sys"])), arg("space", ArgKind::Text(&["global"])), arg("ptx_type", TYPE),
+            arg("to_dst", ArgKind::Count("dst")),
         ])
         .completed(&[], mmio)
         .signature("(addr, return_type, ptx_type, *, sem='relaxed', dst=None)");
     /// Stores values, or the value at `src`.
     PtxSt = store("tirx.ptx.st", "ptx.st")
-        .args(stored!(arg("weak", Kind::Flag), arg("space", SPACE), arg("cop", STORE_CACHE)))
+        .args(stored!(arg("weak", ArgKind::Flag), arg("space", SPACE), arg("cop", STORE_CACHE)))
         .signature("(address, *values, src=None, weak=False, space='shared', cop='', vec='', ptx_type, cache_hint='', \
                     cache_policy=None, l1_evict='', l2_evict='')")
         .traits(STORE);
@@ -328,14 +328,14 @@ rows! { $ memory {
     PtxStVolatile = store("tirx.ptx.st_volatile", "ptx.st_volatile")
         .args(&[
             arg("address", PLACE), list("values", ANY, values), optional("src", GENERIC), arg("space", SPACE), arg("vec", VEC),
-            arg("ptx_type", TYPE), arg("from_src", Kind::Has("src")),
+            arg("ptx_type", TYPE), arg("from_src", ArgKind::Has("src")),
         ])
         .signature("(address, *values, src=None, space='global', vec='', ptx_type)");
     /// Stores to memory-mapped device memory (MMIO).
     PtxStMmio = store("tirx.ptx.st_mmio", "ptx.st_mmio")
         .args(&[
-            arg("address", PLACE), arg("value", ANY), arg("sem", Kind::Text(&["relaxed"])), arg("scope", Kind::Text(&["sys"])),
-            arg("space", Kind::Text(&["global"])), arg("ptx_type", TYPE),
+            arg("address", PLACE), arg("value", ANY), arg("sem", ArgKind::Text(&["relaxed"])), arg("scope", ArgKind::Text(&["sys"])),
+            arg("space", ArgKind::Text(&["global"])), arg("ptx_type", TYPE),
         ])
         .completed(&[], mmio)
         .signature("(address, value, *, sem='relaxed', ptx_type)");
@@ -346,19 +346,19 @@ rows! { $ memory {
         .effect(ReadState).traits(LOAD.whole_vector()).sources(&["addr"]);
     /// Loads an integer of 32 or 64 bits into the element `res`, acquiring at the scope of the GPU.
     PtxLdGlobalAcquire = Row::new("tirx.ptx.ld_global_acquire", "ptx.ld_global_acquire", ptx("ld.acquire.gpu.global.{width} {res}, [{addr}];").words(acquired_words))
-        .args(&[arg("res", Kind::Element(Access::Out, Ty::FromWords)), arg("addr", GLOBAL)]).traits(STRONG_LOAD)
+        .args(&[arg("res", ArgKind::Element(Access::Out, Ty::FromWords)), arg("addr", GLOBAL)]).traits(STRONG_LOAD)
         .checked(acquired).section("ld");
     /// Loads the float32 element `addr` into `reg[local_addr]` if `guard` holds, else 0.
     PtxLdg32 = Row::new("tirx.ptx.ldg32", "ptx.ldg32", code("asm volatile(\"{ .reg .pred p; setp.ne.b32 p, %2, 0; @!p mov.b32 %0, 0; @p ld.global.nc.f32 %0, [%1]; }\" : \"=f\"(reg[local_addr]) : \"l\"(addr), \"r\"((int)guard));"))
-        .args(&[arg("reg", Kind::Array(DType::FLOAT32)), arg("guard", CONDITION), arg("addr", Kind::Element(Access::In, Ty::F32)), arg("local_addr", I32)])
+        .args(&[arg("reg", ArgKind::Array(DType::FLOAT32)), arg("guard", CONDITION), arg("addr", ArgKind::Element(Access::In, Ty::F32)), arg("local_addr", I32)])
         .traits(LOAD).section("ld.global.nc").destinations(&["reg"]).also(&["s_tir.ldg32"]);
     /// Writes zeros to `num_bytes` bytes of shared memory.
     PtxStBulk = Row::new("tirx.ptx.st_bulk", "ptx.st_bulk", code("asm volatile(\"st.bulk$how$$dot$$space$ [%0], %1, 0;\" : : $address$, \"l\"((unsigned long long)num_bytes) : \"memory\");").words(bulk_words))
-        .args(&[arg("ptr", GENERIC), arg("num_bytes", U32), arg("weak", Kind::Flag), arg("space", Kind::Text(&["", "shared::cta"]))])
+        .args(&[arg("ptr", GENERIC), arg("num_bytes", U32), arg("weak", ArgKind::Flag), arg("space", ArgKind::Text(&["", "shared::cta"]))])
         .traits(STORE).signature("(ptr, num_bytes, weak=False, space='shared::cta')").arch(SM_100).section("st.bulk");
     /// The address that corresponds to `ptr` in the shared memory of block `rank` of the cluster.
     PtxMapa = Row::new("tirx.ptx.mapa", "ptx.mapa", code("$type$ mapped;\nasm volatile(\"mapa$dot$$space$.$ptx_type$ %0, %1, %2;\" : \"=$letter$\"(mapped) : $address$, \"r\"(rank));\nreturn mapped;").words(mapped_words))
-        .args(&[arg("ptr", GENERIC), arg("rank", U32), arg("space", Kind::Text(&["", "shared::cluster"])), arg("ptx_type", Kind::Text(&["u64", "u32"])), arg("return_type", Kind::DType)])
+        .args(&[arg("ptr", GENERIC), arg("rank", U32), arg("space", ArgKind::Text(&["", "shared::cluster"])), arg("ptx_type", ArgKind::Text(&["u64", "u32"])), arg("return_type", ArgKind::DType)])
         .value(ResultRule::Of(mapped_dtype)).effect(Pure)
         .also(&["ptx.map_shared_rank"]).signature("(ptr, rank, space='', ptx_type='u64', return_type='uint64')").checked(mapped).arch(SM_90)
         .section("mapa");

@@ -2,7 +2,7 @@
 //!
 //! Adding an operation is adding a row to the file of its family; a new file is named below in `families`.
 
-use super::row::{Access, Kind, Row, Space, Ty};
+use super::row::{Access, ArgKind, Row, Space, Ty};
 use super::{Op, OpInfo};
 use crate::ir::DType;
 
@@ -139,24 +139,24 @@ pub fn family(op: Op) -> &'static str {
 mod kinds {
     use super::*;
     use crate::intrin::GpuSet;
-    pub(super) const ANY: Kind = Kind::Any;
-    pub(super) const NODE: Kind = Kind::Node;
-    pub(super) const NAME: Kind = Kind::Name;
-    pub(super) const CONDITION: Kind = Kind::Condition;
-    pub(super) const MASK: Kind = Kind::Mask;
-    pub(super) const F64: Kind = Kind::Value(DType::FLOAT64);
+    pub(super) const ANY: ArgKind = ArgKind::Any;
+    pub(super) const NODE: ArgKind = ArgKind::Node;
+    pub(super) const NAME: ArgKind = ArgKind::Name;
+    pub(super) const CONDITION: ArgKind = ArgKind::Condition;
+    pub(super) const MASK: ArgKind = ArgKind::Mask;
+    pub(super) const F64: ArgKind = ArgKind::Value(DType::FLOAT64);
     pub(super) const SM_90: GpuSet = GpuSet::least(90);
     pub(super) const SM_100: GpuSet = GpuSet::least(100);
-    pub(super) const U16: Kind = Kind::Value(DType::UINT16);
-    pub(super) const U32: Kind = Kind::Value(DType::UINT32);
-    pub(super) const I32: Kind = Kind::Value(DType::INT32);
-    pub(super) const U64: Kind = Kind::Value(DType::UINT64);
-    pub(super) const F32: Kind = Kind::Value(DType::FLOAT32);
-    pub(super) const SHARED: Kind = Kind::Pointer(Space::Shared);
-    pub(super) const GLOBAL: Kind = Kind::Pointer(Space::Global);
-    pub(super) const GENERIC: Kind = Kind::Pointer(Space::Generic);
+    pub(super) const U16: ArgKind = ArgKind::Value(DType::UINT16);
+    pub(super) const U32: ArgKind = ArgKind::Value(DType::UINT32);
+    pub(super) const I32: ArgKind = ArgKind::Value(DType::INT32);
+    pub(super) const U64: ArgKind = ArgKind::Value(DType::UINT64);
+    pub(super) const F32: ArgKind = ArgKind::Value(DType::FLOAT32);
+    pub(super) const SHARED: ArgKind = ArgKind::Pointer(Space::Shared);
+    pub(super) const GLOBAL: ArgKind = ArgKind::Pointer(Space::Global);
+    pub(super) const GENERIC: ArgKind = ArgKind::Pointer(Space::Generic);
     /// A register that the instruction writes, given by its address.
-    pub(super) const OUT32: Kind = Kind::Register(Access::Out, Ty::B32);
-    pub(super) const OUT64: Kind = Kind::Register(Access::Out, Ty::B64);
-    pub(super) const IN32: Kind = Kind::Register(Access::In, Ty::B32);
+    pub(super) const OUT32: ArgKind = ArgKind::Register(Access::Out, Ty::B32);
+    pub(super) const OUT64: ArgKind = ArgKind::Register(Access::Out, Ty::B64);
+    pub(super) const IN32: ArgKind = ArgKind::Register(Access::In, Ty::B32);
 }

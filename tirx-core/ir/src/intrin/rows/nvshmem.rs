@@ -11,7 +11,7 @@ use crate::ir::DType;
 
 const HEADERS: &[&str] = &["nvshmem.h", "nvshmemx.h"];
 const VOLTA: GpuSet = GpuSet::least(70);
-const SIGNAL: Kind = Kind::Text(&["set", "add"]);
+const SIGNAL: ArgKind = ArgKind::Text(&["set", "add"]);
 const MOVE: &[Arg] = &[
     arg("dst", GENERIC),
     arg("src", GENERIC),
@@ -134,8 +134,8 @@ rows! { $ nvshmem {
         code("nvshmem_uint64_wait_until((uint64_t*)ivar, $comparison$, cmp_value);").headers(HEADERS).words(comparison))
         .signature("(ivar, cmp, cmp_value, type='uint64_t')")
         .args(&[
-            arg("ivar", GENERIC), arg("cmp", Kind::Text(&["eq", "ne", "gt", "ge", "lt", "le"])), arg("cmp_value", U64),
-            arg("type", Kind::Text(&["uint64_t", "uint64"])),
+            arg("ivar", GENERIC), arg("cmp", ArgKind::Text(&["eq", "ne", "gt", "ge", "lt", "le"])), arg("cmp_value", U64),
+            arg("type", ArgKind::Text(&["uint64_t", "uint64"])),
         ])
         .arch(VOLTA).traits(Traits::WAIT).section("NVSHMEM: point-to-point synchronization");
 } }

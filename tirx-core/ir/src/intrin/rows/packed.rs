@@ -16,8 +16,8 @@ const fn brain(body: &'static str) -> Cuda {
     bits(body).headers(&["cuda_bf16.h"])
 }
 
-const ALWAYS: Kind = Kind::Text(&["rn", "rz", "rm", "rp"]);
-const ROUNDING: Kind = Kind::Text(&["", "rn", "rz", "rm", "rp"]);
+const ALWAYS: ArgKind = ArgKind::Text(&["rn", "rz", "rm", "rp"]);
+const ROUNDING: ArgKind = ArgKind::Text(&["", "rn", "rz", "rm", "rp"]);
 
 /// No result if there is a destination, otherwise the dtype that the call gives.
 fn stored_or_given(call: &Operands) -> DType {
@@ -49,9 +49,9 @@ const TWO: &[Arg] = &[
     arg("a", U64),
     arg("b", U64),
     arg("rounding", ROUNDING),
-    arg("ftz", Kind::Flag),
-    arg("dps", Kind::Has("d_addr")),
-    arg("return_dtype", Kind::DType),
+    arg("ftz", ArgKind::Flag),
+    arg("dps", ArgKind::Has("d_addr")),
+    arg("return_dtype", ArgKind::DType),
 ];
 /// The same with a mandatory rounding.
 const SUB: &[Arg] = &[
@@ -59,9 +59,9 @@ const SUB: &[Arg] = &[
     arg("a", U64),
     arg("b", U64),
     arg("rounding", ALWAYS),
-    arg("ftz", Kind::Flag),
-    arg("dps", Kind::Has("d_addr")),
-    arg("return_dtype", Kind::DType),
+    arg("ftz", ArgKind::Flag),
+    arg("dps", ArgKind::Has("d_addr")),
+    arg("return_dtype", ArgKind::DType),
 ];
 const FMA: &[Arg] = &[
     optional("d_addr", OUT64),
@@ -69,9 +69,9 @@ const FMA: &[Arg] = &[
     arg("b", U64),
     arg("c", U64),
     arg("rounding", ALWAYS),
-    arg("ftz", Kind::Flag),
-    arg("dps", Kind::Has("d_addr")),
-    arg("return_dtype", Kind::DType),
+    arg("ftz", ArgKind::Flag),
+    arg("dps", ArgKind::Has("d_addr")),
+    arg("return_dtype", ArgKind::DType),
 ];
 
 rows! { $ packed {

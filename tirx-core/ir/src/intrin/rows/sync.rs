@@ -42,14 +42,14 @@ rows! { $ sync {
         .args(&[arg("cond", CONDITION)]).gives(DType::INT64).traits(BLOCK).section("Synchronization Functions");
     /// Reduces `value` over the block's threads; `scratch` points to shared memory for `num_warps` values. Each thread gets the result.
     CudaCtaReduce = Row::new("tirx.cuda.cta_reduce", "cuda.cta_reduce", special())
-        .args(&[arg("value", ANY), arg("op", OPERATION), arg("num_warps", Kind::Immediate(1, 32)), arg("scratch", GENERIC)])
+        .args(&[arg("value", ANY), arg("op", OPERATION), arg("num_warps", ArgKind::Immediate(1, 32)), arg("scratch", GENERIC)])
         .value(ResultRule::Arg(0)).traits(BLOCK).checked(reduced);
     /// Device-wide memory fence.
     CudaThreadFence = Row::new("tirx.cuda.thread_fence", "cuda.thread_fence", function("__threadfence"))
         .traits(Traits::SYNC.synchronizes(Synchronizes::Memory)).section("Memory Fence Functions");
     /// Orders this thread's memory accesses before it with those after it, as threads of `scope` observe them.
     PtxFence = Row::new("tirx.ptx.fence", "ptx.fence", ptx("fence.{sem}.{scope};"))
-        .args(&[arg("sem", Kind::Text(&["sc", "acq_rel"])), arg("scope", Kind::Text(&["cta", "cluster", "gpu", "sys"]))])
+        .args(&[arg("sem", ArgKind::Text(&["sc", "acq_rel"])), arg("scope", ArgKind::Text(&["cta", "cluster", "gpu", "sys"]))])
         .traits(Traits::SYNC.synchronizes(Synchronizes::Memory)).needs(&[("scope", "cluster", SM_90)])
         .section("membar / fence");
     /// Makes the initialization of mbarriers visible to the cluster.
@@ -57,17 +57,17 @@ rows! { $ sync {
         .traits(Traits::SYNC.synchronizes(Synchronizes::Cluster)).arch(SM_90).section("membar / fence");
     /// Orders accesses of threads and of asynchronous engines to a state space; `""`: to all.
     PtxFenceProxyAsync = Row::new("tirx.ptx.fence_proxy_async", "ptx.fence.proxy_async", ptx("fence.proxy.async{.space};"))
-        .args(&[arg("space", Kind::Text(&["", "global", "shared::cta", "shared::cluster"]))])
+        .args(&[arg("space", ArgKind::Text(&["", "global", "shared::cta", "shared::cluster"]))])
         .traits(Traits::SYNC.synchronizes(Synchronizes::Memory)).signature("(space='')").arch(SM_90)
         .section("membar / fence");
     /// Arrives at the barrier of the cluster. With `aligned` all lanes of the warp execute it together.
     PtxBarrierClusterArrive = Row::new("tirx.ptx.barrier_cluster_arrive", "ptx.barrier.cluster.arrive", ptx("barrier.cluster.arrive{.sem}{?aligned:.aligned};"))
-        .args(&[arg("sem", Kind::Text(&["", "release", "relaxed"])), arg("aligned", Kind::Bool)])
+        .args(&[arg("sem", ArgKind::Text(&["", "release", "relaxed"])), arg("aligned", ArgKind::Bool)])
         .traits(Traits::SYNC.synchronizes(Synchronizes::Cluster)).signature("(sem='', aligned=True)").arch(SM_90)
         .section("barrier.cluster");
     /// Waits until all threads of the cluster have arrived. With `aligned` all lanes of the warp execute it together.
     PtxBarrierClusterWait = Row::new("tirx.ptx.barrier_cluster_wait", "ptx.barrier.cluster.wait", ptx("barrier.cluster.wait{?acquire:.acquire}{?aligned:.aligned};"))
-        .args(&[arg("acquire", Kind::Bool), arg("aligned", Kind::Bool)]).traits(CLUSTER)
+        .args(&[arg("acquire", ArgKind::Bool), arg("aligned", ArgKind::Bool)]).traits(CLUSTER)
         .signature("(acquire=False, aligned=True)").arch(SM_90).section("barrier.cluster");
     /// Waits for the grids that this one depends on (programmatic dependent launch).
     PtxGriddepcontrolWait = Row::new("tirx.ptx.griddepcontrol_wait", "ptx.griddepcontrol.wait", ptx("griddepcontrol.wait;"))

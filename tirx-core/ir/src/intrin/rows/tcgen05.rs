@@ -14,7 +14,7 @@ use crate::ir::Expr;
 const BLACKWELL: GpuSet = GpuSet::families(&[100, 110]);
 /// Targets common to all families.
 const EXACT: GpuSet = GpuSet::exact(&[100, 110]);
-const GROUP: Kind = Kind::Immediate(1, 2);
+const GROUP: ArgKind = ArgKind::Immediate(1, 2);
 const WARP: Traits = Traits::PLAIN.of(Collective::Warp);
 const ENGINE: Traits = Traits::PLAIN.by(Engine::Tcgen05);
 
@@ -385,7 +385,7 @@ fn commit_words(call: &Operands, _: Machine) -> Result<Words, String> {
     })
 }
 
-const SHAPES: Kind = Kind::Text(&["16x32bx2", "16x64b", "16x128b", "16x256b", "32x32b"]);
+const SHAPES: ArgKind = ArgKind::Text(&["16x32bx2", "16x64b", "16x128b", "16x256b", "32x32b"]);
 
 rows! { $ tcgen05 {
     /// Orders this thread's earlier `tcgen05` instructions before the instructions that follow its next synchronization
@@ -444,8 +444,8 @@ rows! { $ tcgen05 {
              [{?moved:at}{!moved:{src_addr}}]{half};").words(address_words))
         .signature("(src_addr, *regs, shape, num, row=0, col=0, pack=False)")
         .args(&[
-            arg("src_addr", U32), arg("row", I32), arg("col", I32), arg("shape", SHAPES), arg("num", Kind::Immediate(1, 128)),
-            arg("pack", Kind::Bool), list("regs", Kind::Element(Access::Out, Ty::B32), registers),
+            arg("src_addr", U32), arg("row", I32), arg("col", I32), arg("shape", SHAPES), arg("num", ArgKind::Immediate(1, 128)),
+            arg("pack", ArgKind::Bool), list("regs", ArgKind::Element(Access::Out, Ty::B32), registers),
         ])
         .checked(ldst)
         .arch(BLACKWELL).traits(WARP.by(Engine::Tcgen05)).section("tcgen05.ld");
@@ -458,8 +458,8 @@ rows! { $ tcgen05 {
              {{{regs}}};").words(address_words))
         .signature("(dst_addr, *regs, shape, num, row=0, col=0, unpack=False)")
         .args(&[
-            arg("dst_addr", U32), arg("row", I32), arg("col", I32), arg("shape", SHAPES), arg("num", Kind::Immediate(1, 128)),
-            arg("unpack", Kind::Bool), list("regs", Kind::Element(Access::In, Ty::B32), registers),
+            arg("dst_addr", U32), arg("row", I32), arg("col", I32), arg("shape", SHAPES), arg("num", ArgKind::Immediate(1, 128)),
+            arg("unpack", ArgKind::Bool), list("regs", ArgKind::Element(Access::In, Ty::B32), registers),
         ])
         .checked(ldst)
         .arch(BLACKWELL).traits(WARP.by(Engine::Tcgen05)).section("tcgen05.st");
@@ -473,9 +473,9 @@ rows! { $ tcgen05 {
         .signature("(taddr, src_desc, *, shape, cta_group=1, multicast='', decompress='', row=0, col=0)")
         .args(&[
             arg("taddr", U32), arg("src_desc", U64),
-            arg("shape", Kind::Text(&["32x128b", "4x256b", "128x128b", "128x256b", "64x128b"])), arg("cta_group", GROUP),
-            arg("multicast", Kind::Text(&["", "warpx4", "warpx2::02_13", "warpx2::01_23"])),
-            arg("decompress", Kind::Text(&["", "b8x16.b4x16_p64", "b8x16.b6x16_p32"])), arg("row", I32), arg("col", I32),
+            arg("shape", ArgKind::Text(&["32x128b", "4x256b", "128x128b", "128x256b", "64x128b"])), arg("cta_group", GROUP),
+            arg("multicast", ArgKind::Text(&["", "warpx4", "warpx2::02_13", "warpx2::01_23"])),
+            arg("decompress", ArgKind::Text(&["", "b8x16.b4x16_p64", "b8x16.b6x16_p32"])), arg("row", I32), arg("col", I32),
         ])
         .checked(cp)
         .arch(BLACKWELL).traits(ENGINE).section("tcgen05.cp");
@@ -506,11 +506,11 @@ rows! { $ tcgen05 {
         .signature("(desc, *, d_dtype, a_dtype, b_dtype, M, N, K, trans_a, trans_b, n_cta_groups=1, neg_a=False, neg_b=False, \
                     sat_d=False, is_sparse=False)")
         .args(&[
-            arg("desc", OUT32), arg("d_dtype", Kind::DTypeName), arg("a_dtype", Kind::DTypeName),
-            arg("b_dtype", Kind::DTypeName), arg("M", Kind::Immediate(0, 256)), arg("N", Kind::Immediate(0, 256)),
-            arg("K", Kind::Immediate(0, 256)), arg("trans_a", Kind::Bool), arg("trans_b", Kind::Bool),
-            arg("n_cta_groups", GROUP), arg("neg_a", Kind::Bool), arg("neg_b", Kind::Bool), arg("sat_d", Kind::Bool),
-            arg("is_sparse", Kind::Bool),
+            arg("desc", OUT32), arg("d_dtype", ArgKind::DTypeName), arg("a_dtype", ArgKind::DTypeName),
+            arg("b_dtype", ArgKind::DTypeName), arg("M", ArgKind::Immediate(0, 256)), arg("N", ArgKind::Immediate(0, 256)),
+            arg("K", ArgKind::Immediate(0, 256)), arg("trans_a", ArgKind::Bool), arg("trans_b", ArgKind::Bool),
+            arg("n_cta_groups", GROUP), arg("neg_a", ArgKind::Bool), arg("neg_b", ArgKind::Bool), arg("sat_d", ArgKind::Bool),
+            arg("is_sparse", ArgKind::Bool),
         ])
         .checked(descriptor_check)
         .section("Instruction descriptor of tcgen05").also(&["cuda.tcgen05.encode_instr_descriptor"]);
@@ -521,12 +521,12 @@ rows! { $ tcgen05 {
         .signature("(desc, *, d_dtype, a_dtype, b_dtype, sfa_dtype, sfb_dtype, sfa_tmem_addr, sfb_tmem_addr, M, N, K, trans_a, \
                     trans_b, n_cta_groups=1, neg_a=False, neg_b=False, is_sparse=False)")
         .args(&[
-            arg("desc", OUT32), arg("d_dtype", Kind::DTypeName), arg("a_dtype", Kind::DTypeName),
-            arg("b_dtype", Kind::DTypeName), arg("sfa_dtype", Kind::DTypeName), arg("sfb_dtype", Kind::DTypeName),
-            arg("sfa_tmem_addr", U32), arg("sfb_tmem_addr", U32), arg("M", Kind::Immediate(0, 256)),
-            arg("N", Kind::Immediate(0, 256)), arg("K", Kind::Immediate(0, 256)), arg("trans_a", Kind::Bool),
-            arg("trans_b", Kind::Bool), arg("n_cta_groups", GROUP), arg("neg_a", Kind::Bool), arg("neg_b", Kind::Bool),
-            arg("is_sparse", Kind::Bool),
+            arg("desc", OUT32), arg("d_dtype", ArgKind::DTypeName), arg("a_dtype", ArgKind::DTypeName),
+            arg("b_dtype", ArgKind::DTypeName), arg("sfa_dtype", ArgKind::DTypeName), arg("sfb_dtype", ArgKind::DTypeName),
+            arg("sfa_tmem_addr", U32), arg("sfb_tmem_addr", U32), arg("M", ArgKind::Immediate(0, 256)),
+            arg("N", ArgKind::Immediate(0, 256)), arg("K", ArgKind::Immediate(0, 256)), arg("trans_a", ArgKind::Bool),
+            arg("trans_b", ArgKind::Bool), arg("n_cta_groups", GROUP), arg("neg_a", ArgKind::Bool), arg("neg_b", ArgKind::Bool),
+            arg("is_sparse", ArgKind::Bool),
         ])
         .checked(descriptor_check)
         .section("Instruction descriptor of tcgen05").also(&["cuda.tcgen05.encode_instr_descriptor_block_scaled"]);
@@ -544,10 +544,10 @@ rows! { $ tcgen05 {
         .signature("(d_tmem_addr, a_operand, b_desc, i_desc, *disable_output_lane, d_dtype, a_dtype, b_dtype, use_a_tmem, \
                     cta_group, enable_input_d=1, scale_input_d=0, weight_stationary=False, pred=None)")
         .args(&[
-            arg("d_dtype", Kind::DTypeName), arg("a_dtype", Kind::DTypeName), arg("b_dtype", Kind::DTypeName),
-            arg("d_tmem_addr", U32), arg("a_operand", Kind::Any), arg("b_desc", U64), arg("i_desc", U32),
-            arg("use_a_tmem", Kind::Bool), arg("cta_group", GROUP), arg("enable_input_d", I32),
-            arg("scale_input_d", Kind::Immediate(0, 15)), arg("weight_stationary", Kind::Flag),
+            arg("d_dtype", ArgKind::DTypeName), arg("a_dtype", ArgKind::DTypeName), arg("b_dtype", ArgKind::DTypeName),
+            arg("d_tmem_addr", U32), arg("a_operand", ArgKind::Any), arg("b_desc", U64), arg("i_desc", U32),
+            arg("use_a_tmem", ArgKind::Bool), arg("cta_group", GROUP), arg("enable_input_d", I32),
+            arg("scale_input_d", ArgKind::Immediate(0, 15)), arg("weight_stationary", ArgKind::Flag),
             list("disable_output_lane", U32, masks), optional("pred", I32),
         ])
         .completed(&[], complete_masks).checked(mma)
@@ -562,10 +562,10 @@ rows! { $ tcgen05 {
         .signature("(d_tmem_addr, a_operand, b_desc, sp_tmem_addr, i_desc, *disable_output_lane, d_dtype, a_dtype, b_dtype, \
                     use_a_tmem, cta_group, enable_input_d=1, scale_input_d=0)")
         .args(&[
-            arg("d_dtype", Kind::DTypeName), arg("a_dtype", Kind::DTypeName), arg("b_dtype", Kind::DTypeName),
-            arg("d_tmem_addr", U32), arg("a_operand", Kind::Any), arg("b_desc", U64), arg("sp_tmem_addr", U32),
-            arg("i_desc", U32), arg("use_a_tmem", Kind::Bool), arg("cta_group", GROUP), arg("enable_input_d", I32),
-            arg("scale_input_d", Kind::Immediate(0, 15)), list("disable_output_lane", U32, masks),
+            arg("d_dtype", ArgKind::DTypeName), arg("a_dtype", ArgKind::DTypeName), arg("b_dtype", ArgKind::DTypeName),
+            arg("d_tmem_addr", U32), arg("a_operand", ArgKind::Any), arg("b_desc", U64), arg("sp_tmem_addr", U32),
+            arg("i_desc", U32), arg("use_a_tmem", ArgKind::Bool), arg("cta_group", GROUP), arg("enable_input_d", I32),
+            arg("scale_input_d", ArgKind::Immediate(0, 15)), list("disable_output_lane", U32, masks),
         ])
         .completed(&[], complete_masks).checked(mma)
         .arch(BLACKWELL).traits(ENGINE).section("tcgen05.mma.sp");
@@ -580,10 +580,10 @@ rows! { $ tcgen05 {
         .signature("(d_tmem_addr, a_operand, b_desc, sfa_tmem_addr, sfb_tmem_addr, i_desc, *, d_dtype, a_dtype, b_dtype, \
                     sfa_dtype, sfb_dtype, use_a_tmem, cta_group, enable_input_d=1)")
         .args(&[
-            arg("d_dtype", Kind::DTypeName), arg("a_dtype", Kind::DTypeName), arg("b_dtype", Kind::DTypeName),
-            arg("sfa_dtype", Kind::DTypeName), arg("sfb_dtype", Kind::DTypeName), arg("d_tmem_addr", U32),
-            arg("a_operand", Kind::Any), arg("b_desc", U64), arg("sfa_tmem_addr", U32), arg("sfb_tmem_addr", U32),
-            arg("i_desc", U32), arg("use_a_tmem", Kind::Bool), arg("cta_group", GROUP), arg("enable_input_d", I32),
+            arg("d_dtype", ArgKind::DTypeName), arg("a_dtype", ArgKind::DTypeName), arg("b_dtype", ArgKind::DTypeName),
+            arg("sfa_dtype", ArgKind::DTypeName), arg("sfb_dtype", ArgKind::DTypeName), arg("d_tmem_addr", U32),
+            arg("a_operand", ArgKind::Any), arg("b_desc", U64), arg("sfa_tmem_addr", U32), arg("sfb_tmem_addr", U32),
+            arg("i_desc", U32), arg("use_a_tmem", ArgKind::Bool), arg("cta_group", GROUP), arg("enable_input_d", I32),
         ])
         .checked(mma)
         .arch(EXACT).traits(ENGINE).section("tcgen05.mma");
@@ -597,10 +597,10 @@ rows! { $ tcgen05 {
         .signature("(d_tmem_addr, a_operand, b_desc, sfa_tmem_addr, sfb_tmem_addr, sp_tmem_addr, i_desc, *, d_dtype, a_dtype, \
                     b_dtype, sfa_dtype, sfb_dtype, use_a_tmem, cta_group, enable_input_d=1)")
         .args(&[
-            arg("d_dtype", Kind::DTypeName), arg("a_dtype", Kind::DTypeName), arg("b_dtype", Kind::DTypeName),
-            arg("sfa_dtype", Kind::DTypeName), arg("sfb_dtype", Kind::DTypeName), arg("d_tmem_addr", U32),
-            arg("a_operand", Kind::Any), arg("b_desc", U64), arg("sfa_tmem_addr", U32), arg("sfb_tmem_addr", U32),
-            arg("sp_tmem_addr", U32), arg("i_desc", U32), arg("use_a_tmem", Kind::Bool), arg("cta_group", GROUP),
+            arg("d_dtype", ArgKind::DTypeName), arg("a_dtype", ArgKind::DTypeName), arg("b_dtype", ArgKind::DTypeName),
+            arg("sfa_dtype", ArgKind::DTypeName), arg("sfb_dtype", ArgKind::DTypeName), arg("d_tmem_addr", U32),
+            arg("a_operand", ArgKind::Any), arg("b_desc", U64), arg("sfa_tmem_addr", U32), arg("sfb_tmem_addr", U32),
+            arg("sp_tmem_addr", U32), arg("i_desc", U32), arg("use_a_tmem", ArgKind::Bool), arg("cta_group", GROUP),
             arg("enable_input_d", I32),
         ])
         .checked(mma)
@@ -618,6 +618,6 @@ rows! { $ tcgen05 {
     /// Sets the scale factor ids of an instruction descriptor to `sf_id`.
     CudaRuntimeInstrDesc = Row::new("tirx.cuda.runtime_instr_desc", "cuda.runtime_instr_desc",
         code("$desc$ = ($desc$ & ~0x60000030u) | (sf_id << 29 | sf_id << 4);"))
-        .args(&[arg("desc", Kind::Register(Access::InOut, Ty::B32)), arg("sf_id", U32)])
+        .args(&[arg("desc", ArgKind::Register(Access::InOut, Ty::B32)), arg("sf_id", U32)])
         .section("Instruction descriptor of tcgen05");
 } }

@@ -8,8 +8,8 @@ use crate::intrin::row::*;
 use crate::intrin::{Effect::*, ResultRule};
 use crate::ir::DType;
 
-const WORDS: Kind = Kind::Array(DType::UINT64);
-const OFFSET: Kind = Kind::Array(DType::UINT32);
+const WORDS: ArgKind = ArgKind::Array(DType::UINT64);
+const OFFSET: ArgKind = ArgKind::Array(DType::UINT32);
 const RECORD: &[Arg] = &[
     arg("event_type", I32),
     arg("profiler_buffer", WORDS),
@@ -52,7 +52,7 @@ rows! { $ timers {
         .traits(Traits::PLAIN.tells_threads_apart());
     /// A special register of PTX, of 32 or 64 bits.
     PtxFetchRegister = Row::new("tirx.ptx.fetch_register", "ptx.fetch_register", special())
-        .args(&[arg("bits", Kind::Immediate(32, 64)), arg("reg_name", NAME)]).value(ResultRule::IntOfBits)
+        .args(&[arg("bits", ArgKind::Immediate(32, 64)), arg("reg_name", NAME)]).value(ResultRule::IntOfBits)
         .effect(ReadState).traits(Traits::PLAIN.tells_threads_apart()).section("Special Registers").also(&["cuda.mov_sreg"]);
     /// Traps unless the condition holds.
     CudaTrapWhenAssertFailed = Row::new("tirx.cuda.trap_when_assert_failed", "cuda.trap_when_assert_failed", function("tirx_trap_unless").helpers(&["tirx_trap_unless"]))

@@ -13,7 +13,7 @@ const LANES: Traits = Traits::SYNC
     .synchronizes(Synchronizes::Lanes);
 /// The result is another lane's value.
 const SHUFFLE: Traits = LANES.passes_on(1);
-pub(super) const OPERATION: Kind = Kind::Text(&["sum", "max", "min"]);
+pub(super) const OPERATION: ArgKind = ArgKind::Text(&["sum", "max", "min"]);
 
 pub(super) fn reduced(call: &Operands) -> Result<(), String> {
     if let Some(value) = call.get("value")
@@ -109,7 +109,7 @@ rows! { $ warp {
         .section("Warp Reduce Functions");
     /// Reduces `value` over groups of `width` lanes; each lane gets the result.
     CudaWarpReduce = Row::new("tirx.cuda.warp_reduce", "cuda.warp_reduce", special())
-        .args(&[arg("value", ANY), arg("op", OPERATION), arg("width", Kind::Immediate(1, 32))])
+        .args(&[arg("value", ANY), arg("op", OPERATION), arg("width", ArgKind::Immediate(1, 32))])
         .value(ResultRule::Arg(0)).traits(LANES).signature("(value, op, width=32)").checked(reduced);
     /// Reduction over threads.
     TvmThreadAllreduce = Row::new("tirx.tvm_thread_allreduce", "tvm_thread_allreduce", lowered())
@@ -120,7 +120,7 @@ rows! { $ warp {
         .gives(DType::UINT32).traits(LANES.tells_threads_apart()).arch(SM_90).section("elect.sync").also(&["cuda.elect_sync"]);
     /// Raises (`inc`) or lowers the number of registers per thread of the warpgroup; a raise waits until they are free.
     PtxSetmaxnreg = Row::new("tirx.ptx.setmaxnreg", "ptx.setmaxnreg", state_ptx("setmaxnreg.{way}.sync.aligned.u32 {reg_count};").words(way))
-        .args(&[arg("inc", Kind::Bool), arg("reg_count", Kind::Immediate(24, 256))])
+        .args(&[arg("inc", ArgKind::Bool), arg("reg_count", ArgKind::Immediate(24, 256))])
         .traits(Traits::PLAIN.of(Collective::Warpgroup))
         .checked(register_count).arch(GpuSet::families(&[90, 100, 110, 120])).section("setmaxnreg");
 } }

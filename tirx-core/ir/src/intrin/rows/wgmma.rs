@@ -143,9 +143,9 @@ fn register_words(call: &Operands, _: Machine) -> Result<Words, String> {
     })
 }
 
-const DIM: Kind = Kind::Immediate(0, 256);
-const SIGN: Kind = Kind::Immediate(-1, 1);
-const ACCUMULATOR: Kind = Kind::Element(Access::InOut, Ty::FromWords);
+const DIM: ArgKind = ArgKind::Immediate(0, 256);
+const SIGN: ArgKind = ArgKind::Immediate(-1, 1);
+const ACCUMULATOR: ArgKind = ArgKind::Element(Access::InOut, Ty::FromWords);
 
 rows! { $ wgmma {
     /// Orders accesses to registers and shared memory before the `wgmma` that follow; needed before the first
@@ -162,13 +162,13 @@ rows! { $ wgmma {
     /// Waits until at most the `n` latest groups of this warpgroup are in flight.
     PtxWgmmaWaitGroup = Row::new("tirx.ptx.wgmma_wait_group", "ptx.wgmma.wait_group",
         ptx("wgmma.wait_group.sync.aligned {n};"))
-        .args(&[arg("n", Kind::Immediate(0, 7))])
+        .args(&[arg("n", ArgKind::Immediate(0, 7))])
         .arch(HOPPER).traits(Traits::WAIT.of(Collective::Warpgroup)).section("wgmma.wait_group");
 
     /// No instruction: keeps the compiler from moving accesses to the register `reg` across it.
     PtxWgmmaNoopBarrier = Row::new("tirx.ptx.wgmma_noop_barrier", "ptx.wgmma.noop_barrier",
         ptx("/* {reg} */").words(register_words))
-        .args(&[arg("reg", Kind::Element(Access::InOut, Ty::FromWords))])
+        .args(&[arg("reg", ArgKind::Element(Access::InOut, Ty::FromWords))])
         .section("wgmma.fence").also(&["cuda.wgmma.noop_barrier"]);
 
     /// Writes the descriptor of a matrix in shared memory to `desc`: its address, the byte offsets of the leading and the strided
@@ -188,8 +188,8 @@ rows! { $ wgmma {
              {descA}, {descB}, p{modifiers};").words(wgmma_words))
         .signature("(descA, descB, *accums, M, N, K, in_dtype, out_dtype, transA, transB, scaleA, scaleB, scaleD)")
         .args(&[
-            arg("M", DIM), arg("N", DIM), arg("K", DIM), arg("in_dtype", Kind::DTypeName), arg("out_dtype", Kind::DTypeName),
-            arg("transA", Kind::Bool), arg("transB", Kind::Bool), arg("scaleA", SIGN), arg("scaleB", SIGN), arg("scaleD", I32),
+            arg("M", DIM), arg("N", DIM), arg("K", DIM), arg("in_dtype", ArgKind::DTypeName), arg("out_dtype", ArgKind::DTypeName),
+            arg("transA", ArgKind::Bool), arg("transB", ArgKind::Bool), arg("scaleA", SIGN), arg("scaleB", SIGN), arg("scaleD", I32),
             arg("descA", U64), arg("descB", U64), list("accums", ACCUMULATOR, accumulators),
         ])
         .checked(wgmma)
@@ -201,12 +201,12 @@ rows! { $ wgmma {
              {{{a_regs}}}, {descB}, p{modifiers};").words(wgmma_words))
         .signature("(descB, *reg_list, M, N, K, in_dtype, out_dtype, transA, transB, scaleA, scaleB, scaleD)")
         .args(&[
-            arg("M", DIM), arg("N", DIM), arg("K", DIM), arg("in_dtype", Kind::DTypeName), arg("out_dtype", Kind::DTypeName),
-            arg("transA", Kind::Bool), arg("transB", Kind::Bool), arg("scaleA", SIGN), arg("scaleB", SIGN), arg("scaleD", I32),
-            arg("descB", U64), list("a_regs", Kind::Element(Access::In, Ty::B32), a_registers),
+            arg("M", DIM), arg("N", DIM), arg("K", DIM), arg("in_dtype", ArgKind::DTypeName), arg("out_dtype", ArgKind::DTypeName),
+            arg("transA", ArgKind::Bool), arg("transB", ArgKind::Bool), arg("scaleA", SIGN), arg("scaleB", SIGN), arg("scaleD", I32),
+            arg("descB", U64), list("a_regs", ArgKind::Element(Access::In, Ty::B32), a_registers),
             list("accums", ACCUMULATOR, accumulators),
         ])
-        .completed(&[rest("reg_list", Kind::Element(Access::InOut, Ty::FromWords))], |given| {
+        .completed(&[rest("reg_list", ArgKind::Element(Access::InOut, Ty::FromWords))], |given| {
             let all = given.get("reg_list").to_vec();
             given.values.push(("accums", all));
             Ok(())

@@ -88,7 +88,7 @@ fn without_tiles(region: &Stmt, targets: &[Target], decisions: &mut Vec<Decision
     if tile::first_call(region).is_none() {
         return Ok(region.clone());
     }
-    let launch = tile::Launch {
+    let launch = tile::LaunchContext {
         threads: None,
         ids: FxHashMap::default(),
         extents: Vec::new(),
@@ -164,8 +164,8 @@ fn wrap(region: &Stmt, span: Span, targets: &[Target], decisions: &mut Vec<Decis
 }
 
 /// The launch, as variants of tile primitives see it.
-fn tile_launch(declared: &[Declared], resolved: &Resolved) -> tile::Launch {
-    let mut launch = tile::Launch {
+fn tile_launch(declared: &[Declared], resolved: &Resolved) -> tile::LaunchContext {
+    let mut launch = tile::LaunchContext {
         threads: Some(tile::Threads {
             index: resolved.thread.clone(),
             count: resolved.threads,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::launch::Launch;
+use super::launch::LaunchParameters;
 use super::{Flags, limits};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::Op;
@@ -31,7 +31,7 @@ pub(super) fn kernels(module: &mut IRModule, context: &PassContext) -> Result<Fx
         if !is_subroutine(func) {
             continue;
         }
-        let mut launch = Launch::default();
+        let mut launch = LaunchParameters::default();
         let body = launch.stmt(&func.body);
         if launch.extents.is_empty() {
             continue;

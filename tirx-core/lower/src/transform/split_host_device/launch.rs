@@ -28,7 +28,7 @@ const POOL_BYTES: &str = "tirx.dyn_smem_bytes";
 
 /// The launch parameters.
 #[derive(Default)]
-pub(super) struct Launch {
+pub(super) struct LaunchParameters {
     /// The hardware indices in order of appearance, each with its extent and where it is declared.
     pub(super) extents: Vec<(Arc<str>, Expr, Span)>,
     pub(super) flags: Flags,
@@ -48,7 +48,7 @@ pub(super) struct Launch {
     pub(super) failed: Option<Box<Diagnostic>>,
 }
 
-impl Launch {
+impl LaunchParameters {
     /// Records the launch in a kernel's attributes; gives the values of its launch parameters.
     pub(super) fn describe(&self, flags: Flags, symbol: Arc<str>, attrs: &mut Attrs) -> Vec<Expr> {
         let dynamic = self.dynamic_bytes().map(|(bytes, _)| bytes.clone());
@@ -137,7 +137,7 @@ pub(super) fn bytes(buffer: &Buffer) -> Expr {
     fold::floordiv(fold::add(bits, Expr::int64(7)), Expr::int64(8))
 }
 
-impl Mutator for Launch {
+impl Mutator for LaunchParameters {
     fn expr(&mut self, expr: &Expr) -> Expr {
         expr.clone()
     }

@@ -6,7 +6,7 @@
 //! launches fail.
 
 use super::super::Target;
-use super::launch::{Launch, bytes};
+use super::launch::{LaunchParameters, bytes};
 use crate::diagnostic::{Diagnostic, Result};
 use crate::ir::{Expr, Stmt, uses_var};
 use crate::source::Span;
@@ -31,7 +31,7 @@ const FEWER_THREADS: &str =
     "give each thread several elements, or launch more blocks (T.cta_id) of fewer threads";
 
 /// Rejects a launch that is impossible on one of its targets. `body` is the kernel's.
-pub(super) fn check(launch: &Launch, body: &Stmt, targets: &[Target]) -> Result<()> {
+pub(super) fn check(launch: &LaunchParameters, body: &Stmt, targets: &[Target]) -> Result<()> {
     dimensions(launch, "blockIdx", "a grid", "blocks", GRID, FEWER_BLOCKS)?;
     dimensions(launch, "threadIdx", "a block", "threads", BLOCK, FEWER_THREADS)?;
     if let Some((threads, span)) = total(launch, "threadIdx")
@@ -75,20 +75,20 @@ fn refuse(span: Span, message: String, help: impl Into<String>) -> Result<()> {
 }
 
 /// The constant extent of an axis along a dimension and its place; `None` where it is symbolic or missing.
-fn extent(launch: &Launch, axis: &str, dimension: usize) -> Option<(i128, Span)> {
+fn extent(launch: &LaunchParameters, axis: &str, dimension: usize) -> Option<(i128, Span)> {
     let is_it = |tag: &str| tag.split_once('.') == Some((axis, DIMENSIONS[dimension]));
     let (_, extent, span) = launch.extents.iter().find(|(tag, ..)| is_it(tag))?;
     Some((extent.as_int()?, *span))
 }
 
 /// The product of an axis' constant extents, with the place of the last.
-fn total(launch: &Launch, axis: &str) -> Option<(i128, Span)> {
+fn total(launch: &LaunchParameters, axis: &str) -> Option<(i128, Span)> {
     let known = (0..3).filter_map(|dimension| extent(launch, axis, dimension));
     known.reduce(|(product, _), (extent, span)| (product.saturating_mul(extent), span))
 }
 
 fn dimensions(
-    launch: &Launch,
+    launch: &LaunchParameters,
     axis: &str,
     whole: &str,
     parts: &str,
@@ -108,7 +108,7 @@ fn dimensions(
 }
 
 /// Whether the extents of the one axis are multiples of those of the other.
-fn multiple(launch: &Launch, whole: (&str, &str), part: (&str, &str)) -> Result<()> {
+fn multiple(launch: &LaunchParameters, whole: (&str, &str), part: (&str, &str)) -> Result<()> {
     for (dimension, along) in DIMENSIONS.into_iter().enumerate() {
         let Some((wanted, span)) = extent(launch, part.0, dimension) else {
             continue;
@@ -142,7 +142,7 @@ fn multiple(launch: &Launch, whole: (&str, &str), part: (&str, &str)) -> Result<
     Ok(())
 }
 
-fn local(launch: &Launch, body: &Stmt) -> Result<()> {
+fn local(launch: &LaunchParameters, body: &Stmt) -> Result<()> {
     for (array, span) in &launch.local {
         if let Some(size) = bytes(array).as_int().filter(|size| *size > LOCAL)
             && uses_var(body, |var| *var == array.data)
@@ -155,7 +155,7 @@ fn local(launch: &Launch, body: &Stmt) -> Result<()> {
     Ok(())
 }
 
-fn shared(launch: &Launch, body: &Stmt, target: &Target) -> Result<()> {
+fn shared(launch: &LaunchParameters, body: &Stmt, target: &Target) -> Result<()> {
     let constant = |bytes: &Expr| bytes.as_int().unwrap_or(0);
     let arrays = launch.static_shared.iter();
     let mut arrays: Vec<_> = arrays

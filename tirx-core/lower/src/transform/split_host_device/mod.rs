@@ -29,7 +29,7 @@ mod limits;
 
 use self::calls::Callee;
 use self::flags::Flags;
-use self::launch::Launch;
+use self::launch::LaunchParameters;
 use super::{PassContext, Target};
 use crate::diagnostic::{Diagnostic, Diagnostics, Result};
 use crate::intrin::Op;
@@ -108,7 +108,7 @@ impl Split<'_> {
 
     /// Makes the kernel of a launch; gives the call.
     fn kernel(&mut self, region: &Stmt) -> Result<Stmt> {
-        let mut launch = Launch::default();
+        let mut launch = LaunchParameters::default();
         let body = launch.stmt(region);
         if let Some(error) = launch.failed {
             return Err(error);

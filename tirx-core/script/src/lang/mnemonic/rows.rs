@@ -9,7 +9,7 @@ use crate::intrin::Op;
 use crate::intrin::memory::register_of;
 use crate::intrin::mnemonic::call::Matched;
 use crate::intrin::mnemonic::syntax::{RowCall, Slot};
-use crate::intrin::row::{Given, Kind};
+use crate::intrin::row::{ArgKind, Given};
 use crate::ir::at;
 use crate::ir::{BinOp, DType, Expr, ExprKind, Stmt};
 use crate::source::Span;
@@ -122,7 +122,7 @@ impl Mapping<'_> {
         // An instruction without a space takes a generic address; that of another block's memory is 64 bits wide.
         if row.arg("space").is_some() && given.get("space").is_empty() {
             let far = row.args.first().is_some_and(|arg| {
-                matches!(arg.kind, Kind::Pointer(crate::intrin::row::Space::Shared))
+                matches!(arg.kind, ArgKind::Pointer(crate::intrin::row::Space::Shared))
                     && given
                         .get(arg.name)
                         .first()
@@ -255,19 +255,19 @@ fn plain_address(e: Expr) -> Expr {
 }
 
 /// A value in the form of a kind of argument; `None` where it has none.
-fn shaped(e: Expr, kind: Kind) -> Option<Expr> {
+fn shaped(e: Expr, kind: ArgKind) -> Option<Expr> {
     Some(match kind {
-        Kind::Register(..) | Kind::Element(..) => match &e.kind {
+        ArgKind::Register(..) | ArgKind::Element(..) => match &e.kind {
             ExprKind::BufferLoad { .. } => address(&e)?,
             _ if e.dtype.is_handle() => e,
             _ => return None,
         },
-        Kind::Bool => Expr::bool(e.as_int()? != 0),
-        Kind::Flag => Expr::int32((e.as_int()? != 0).into()),
+        ArgKind::Bool => Expr::bool(e.as_int()? != 0),
+        ArgKind::Flag => Expr::int32((e.as_int()? != 0).into()),
         // A variable of a loop that is unrolled later becomes a constant.
-        Kind::Immediate(..) if e.as_int().is_none() && e.dtype.is_integer() => e,
-        Kind::Immediate(..) => Expr::int32(i32::try_from(e.as_int()?).ok()?),
-        Kind::Value(dtype) if dtype.is_integer() && e.dtype.is_bool() => {
+        ArgKind::Immediate(..) if e.as_int().is_none() && e.dtype.is_integer() => e,
+        ArgKind::Immediate(..) => Expr::int32(i32::try_from(e.as_int()?).ok()?),
+        ArgKind::Value(dtype) if dtype.is_integer() && e.dtype.is_bool() => {
             let span = e.span;
             crate::ir::fold::cast(e, dtype).or_at(span)
         }

@@ -88,7 +88,7 @@ pub(super) fn operands(part: &'static str) -> Result<Vec<Operand>, String> {
         // An address that begins with a register, as those of fabric do, is written in brackets all the same.
         if inner.len() > 1
             && let Some(first) = out.first_mut()
-            && first.form == Form::Register
+            && first.form == OperandForm::Register
         {
             first.braces = false;
         }
@@ -100,7 +100,7 @@ pub(super) fn operands(part: &'static str) -> Result<Vec<Operand>, String> {
     Ok(vec![operand(part)?])
 }
 
-pub(super) fn blank(name: &'static str, form: Form) -> Operand {
+pub(super) fn blank(name: &'static str, form: OperandForm) -> Operand {
     Operand {
         name,
         form,
@@ -118,17 +118,17 @@ pub(super) fn blank(name: &'static str, form: Form) -> Operand {
 
 pub(super) fn address(text: &'static str) -> Operand {
     let (name, space) = text.split_once('@').unwrap_or((text, ""));
-    blank(name, Form::Address(space))
+    blank(name, OperandForm::Address(space))
 }
 
 pub(super) fn operand(text: &'static str) -> Result<Operand, String> {
     if text == "_" || text.starts_with(|c: char| c.is_ascii_digit()) {
-        return Ok(blank("", Form::Literal(text)));
+        return Ok(blank("", OperandForm::Literal(text)));
     }
     if let Some(rest) = text.strip_prefix('#') {
         let (name, ranges) = rest.split_once(':').ok_or(format!("{text} has no range"))?;
         let ranges = ranges.split('|').map(range).collect::<Result<_, _>>()?;
-        return Ok(blank(name, Form::Immediate(ranges)));
+        return Ok(blank(name, OperandForm::Immediate(ranges)));
     }
     let (inner, braces) = match text.strip_prefix('{').and_then(|t| t.strip_suffix('}')) {
         Some(inner) => (inner, true),
@@ -167,7 +167,7 @@ pub(super) fn operand(text: &'static str) -> Result<Operand, String> {
         braces,
         sinks,
         present,
-        ..blank(name, Form::Register)
+        ..blank(name, OperandForm::Register)
     })
 }
 

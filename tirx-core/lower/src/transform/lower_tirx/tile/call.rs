@@ -26,7 +26,7 @@ impl Operand {
 }
 
 /// See the [module](self).
-pub(super) struct Call<'a> {
+pub(super) struct PrimitiveCall<'a> {
     /// The statement.
     pub(super) tile: &'a TileCall,
     /// Which tile primitive.
@@ -37,9 +37,9 @@ pub(super) struct Call<'a> {
     pub(super) span: Span,
 }
 
-impl<'a> Call<'a> {
-    pub(super) fn new(tile: &'a TileCall, span: Span) -> Call<'a> {
-        Call {
+impl<'a> PrimitiveCall<'a> {
+    pub(super) fn new(tile: &'a TileCall, span: Span) -> PrimitiveCall<'a> {
+        PrimitiveCall {
             tile,
             op: tile.op,
             scope: tile.scope,
@@ -186,7 +186,7 @@ impl<'a> Call<'a> {
 /// # Errors
 /// The mistake.
 pub(super) fn check_options<'o>(
-    call: &Call<'_>,
+    call: &PrimitiveCall<'_>,
     known: impl Iterator<Item = &'o TileOption> + Clone,
 ) -> Result<(), Decline> {
     let op = call.op.name();

@@ -9,7 +9,7 @@
 //! **Cost.** One instruction for each run.
 
 use super::build::{address, flat_view};
-use super::call::Call;
+use super::call::PrimitiveCall;
 use super::context::Context;
 use super::decline::Decline;
 use super::emit::Emit;
@@ -68,7 +68,7 @@ struct Runs {
     turns: Vec<[i128; 3]>,
 }
 
-fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let (dst, src) = call.moved()?;
     let mbar = call
         .option_expr("mbar")

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use super::call::Call;
+use super::call::PrimitiveCall;
 use super::context::Context;
 use super::decline::Decline;
 use super::emit::Emit;
@@ -35,7 +35,7 @@ struct Steps {
     steps: Vec<Stmt>,
 }
 
-fn plan(call: &Call<'_>, _: &mut Context<'_>) -> Result<Plan, Decline> {
+fn plan(call: &PrimitiveCall<'_>, _: &mut Context<'_>) -> Result<Plan, Decline> {
     let step = |op: TileOp, args: Vec<TileArg>| {
         let tile = TileCall {
             op,

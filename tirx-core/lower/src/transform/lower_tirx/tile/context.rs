@@ -19,7 +19,7 @@ pub(in super::super) struct Threads {
 }
 
 /// The launch, as variants see it.
-pub(in super::super) struct Launch {
+pub(in super::super) struct LaunchContext {
     /// Its threads; `None` where the kernel binds them itself.
     pub(in super::super) threads: Option<Threads>,
     /// What each scope id counts.
@@ -37,7 +37,7 @@ pub(super) struct Context<'a> {
     /// The GPUs that the kernel is compiled for.
     pub(super) targets: &'a [Target],
     /// The launch.
-    pub(super) launch: &'a Launch,
+    pub(super) launch: &'a LaunchContext,
     /// The launch's threads; `None` where the kernel binds them itself.
     pub(super) threads: Option<&'a Threads>,
     /// The active threads.
@@ -120,7 +120,7 @@ impl Context<'_> {
     /// It depends on what exists inside the launch only.
     pub(super) fn on_host(&self, e: &Expr) -> Result<Expr, Decline> {
         let outside = substitute(e, &|v| self.launch.inside.get(v).cloned());
-        struct Find<'a>(&'a Launch, Option<String>);
+        struct Find<'a>(&'a LaunchContext, Option<String>);
         impl Visitor for Find<'_> {
             fn visit_expr(&mut self, e: &Expr) {
                 if let ExprKind::Var(v) = &e.kind

@@ -12,7 +12,7 @@
 //! `T.ptx.cp_async.commit_group()`, `T.ptx.cp_async.wait_group(n)`, then a barrier.
 
 use super::build::{address, flat_view, repeat};
-use super::call::Call;
+use super::call::PrimitiveCall;
 use super::context::Context;
 use super::copy::partition::{Partition, partition};
 use super::decline::Decline;
@@ -80,7 +80,7 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
 }];
 
 /// `direct=True`: the calling thread's region by one instruction, which the caller promises to be contiguous and aligned.
-fn direct(call: &Call<'_>, cx: &Context<'_>) -> Result<i128, Decline> {
+fn direct(call: &PrimitiveCall<'_>, cx: &Context<'_>) -> Result<i128, Decline> {
     let (dst, src) = call.moved()?;
     if cx.scope != ExecScope::Thread {
         return Err(format!("direct=True is for scope thread, found {}", cx.scope.name()).into());
@@ -109,7 +109,7 @@ struct Pieces {
     fill_mode: String,
 }
 
-fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let (dst, src) = call.moved()?;
     let dtype = src.buffer.dtype;
     let bits = bits(dtype);

@@ -13,7 +13,7 @@
 //! **Cost.** `rows / 16 * columns / 8 * k / (256 / bits)` instructions of a warp, in order.
 
 use super::build::{address, flat_view};
-use super::call::Call;
+use super::call::PrimitiveCall;
 use super::context::Context;
 use super::decline::Decline;
 use super::emit::Emit;
@@ -46,7 +46,7 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
 
 /// Predicate: every thread of the scope is active; at scope thread, where a call is made by whoever comes to it, every lane of
 /// the warps that come.
-fn whole_warps(_: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
+fn whole_warps(_: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
     use ExecScope::{Cta, Thread, Warp, Warpgroup};
     scope_among(cx, &[Thread, Warp, Warpgroup, Cta])?;
     let whole = if cx.scope == Thread { Warp } else { cx.scope };
@@ -157,7 +157,7 @@ fn constant(e: Option<&Expr>) -> Option<f64> {
     }
 }
 
-fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     if constant(call.scalar("alpha")) != Some(1.0) {
         return Err("mma computes with alpha=1 only".into());
     }

@@ -59,9 +59,9 @@ mod variant;
 mod wgmma;
 
 use self::active::Active;
-use self::call::{Call, check_options};
+use self::call::{PrimitiveCall, check_options};
 use self::context::{Context, Warning};
-pub(super) use self::context::{Launch, Threads};
+pub(super) use self::context::{LaunchContext, Threads};
 use self::decline::Decline;
 use self::emit::{Emit, Outside};
 use self::named::Named;
@@ -88,7 +88,7 @@ pub(super) struct Lowered {
 /// A device region without tile primitives.
 pub(super) fn lower_region(
     body: &Stmt,
-    launch: &Launch,
+    launch: &LaunchContext,
     targets: &[Target],
     decisions: &mut Vec<Decision>,
 ) -> Result<Lowered> {
@@ -138,7 +138,7 @@ pub(super) fn first_call(stmt: &Stmt) -> Option<(Box<TileCall>, Span)> {
 }
 
 struct Walk<'a> {
-    launch: &'a Launch,
+    launch: &'a LaunchContext,
     targets: &'a [Target],
     facts: Analyzer,
     active: Option<Active>,
@@ -263,7 +263,7 @@ impl Walk<'_> {
             span,
             separates: false,
         };
-        let (rows, result) = choose(&Call::new(tile, span), &mut context);
+        let (rows, result) = choose(&PrimitiveCall::new(tile, span), &mut context);
         let left_out = predicates::full_scope(&context).is_err();
         let condition = self.narrowed.filter(|_| left_out);
         let mut decision = Decision {
@@ -328,7 +328,7 @@ enum Choice {
 }
 
 /// Tries the variants of an operation in order.
-fn choose(call: &Call<'_>, context: &mut Context<'_>) -> (Rows, Choice) {
+fn choose(call: &PrimitiveCall<'_>, context: &mut Context<'_>) -> (Rows, Choice) {
     let mut rows = Rows::new();
     let mut choice = Choice::None;
     let all = table::variants_for(call.op);
@@ -379,7 +379,7 @@ fn mistake(span: Span, message: String, help: Option<String>) -> Choice {
 fn ask(
     variant: &Variant,
     all: &[&Variant],
-    call: &Call<'_>,
+    call: &PrimitiveCall<'_>,
     context: &mut Context<'_>,
 ) -> std::result::Result<Plan, Decline> {
     let foreign = foreign_options(variant, all, call);
@@ -407,7 +407,7 @@ fn ask(
 }
 
 /// The options of a call that a variant does not take, although they ask for something.
-fn foreign_options<'a>(variant: &Variant, all: &[&Variant], call: &Call<'a>) -> Vec<&'a str> {
+fn foreign_options<'a>(variant: &Variant, all: &[&Variant], call: &PrimitiveCall<'a>) -> Vec<&'a str> {
     let named = |v: &Variant, name: &str| v.options.iter().find(|o| o.name == name).copied();
     let config = call.tile.config.iter();
     let foreign = config.filter(|(name, value)| {

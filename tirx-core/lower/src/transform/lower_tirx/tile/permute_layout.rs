@@ -12,7 +12,7 @@
 //! **Cost.** One load and one store of each element; two synchronizations of the warp.
 
 use super::build::{flat_view, local};
-use super::call::Call;
+use super::call::PrimitiveCall;
 use super::context::Context;
 use super::decline::Decline;
 use super::digits::place;
@@ -59,7 +59,7 @@ struct PermutePlan {
     lane: Expr,
 }
 
-fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let (dst, src) = call.moved()?;
     let dtype = dst.buffer.dtype;
     let bytes = bits(dtype) / 8;

@@ -1,7 +1,7 @@
 //! Predicates that several variants ask of a call, each with one message.
 
 use super::build::space;
-use super::call::Call;
+use super::call::PrimitiveCall;
 use super::context::Context;
 use super::decline::Decline;
 use super::operands::{elements, layout};
@@ -69,7 +69,7 @@ pub(super) const DIVIDES: Predicate = Predicate {
 };
 
 /// A copy from the first memory of a pair to the second.
-pub(super) fn memories(call: &Call<'_>, allowed: &[(&str, &str)]) -> Result<(), Decline> {
+pub(super) fn memories(call: &PrimitiveCall<'_>, allowed: &[(&str, &str)]) -> Result<(), Decline> {
     let (dst, src) = call.moved()?;
     let (from, to) = (src.buffer.scope(), dst.buffer.scope());
     if allowed.contains(&(space(from), space(to))) {
@@ -110,7 +110,7 @@ pub(super) fn wide(region: &BufferRegion) -> Vec<usize> {
     dims.filter(|d| !region.ranges[*d].1.is_int(1)).collect()
 }
 
-fn same_elements(call: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
+fn same_elements(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
     let (dst, src) = call.moved()?;
     for region in [dst, src] {
         layout(region)?;

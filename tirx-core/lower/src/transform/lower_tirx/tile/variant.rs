@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::call::Call;
+use super::call::PrimitiveCall;
 use super::context::{Context, Warning};
 use super::decline::Decline;
 use super::emit::Emit;
@@ -34,7 +34,7 @@ pub(super) struct Variant {
     /// Conditions that are checked before `plan`, in this order.
     pub(super) predicates: &'static [Predicate],
     /// Decides how the call is lowered, or declines.
-    pub(super) plan: fn(&Call<'_>, &mut Context<'_>) -> Result<Plan, Decline>,
+    pub(super) plan: fn(&PrimitiveCall<'_>, &mut Context<'_>) -> Result<Plan, Decline>,
     /// Its description, for tables.
     pub(super) doc: &'static str,
 }
@@ -65,7 +65,7 @@ pub(super) struct Predicate {
     /// Its description, for tables.
     pub(super) name: &'static str,
     /// Whether it holds.
-    pub(super) holds: fn(&Call<'_>, &mut Context<'_>) -> Result<(), Decline>,
+    pub(super) holds: fn(&PrimitiveCall<'_>, &mut Context<'_>) -> Result<(), Decline>,
 }
 
 /// A decision how a call is lowered.

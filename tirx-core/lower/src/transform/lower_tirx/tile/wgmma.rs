@@ -15,7 +15,7 @@
 //! `T.ptx.fence.proxy_async("shared::cta")` and a barrier before.
 
 use super::build::{address, flat_view};
-use super::call::Call;
+use super::call::PrimitiveCall;
 use super::context::Context;
 use super::decline::Decline;
 use super::emit::Emit;
@@ -65,7 +65,7 @@ pub(super) static VARIANTS: &[Variant] = &[Variant {
 /// Rows of an instruction.
 const ROWS: i128 = 64;
 
-fn spaces(call: &Call<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
+fn spaces(call: &PrimitiveCall<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
     let scope = |name: &str| -> Result<String, Decline> { Ok(call.region(name)?.buffer.scope().to_string()) };
     let (c, a, b) = (scope("C")?, scope("A")?, scope("B")?);
     let fits = c == "local" && b.starts_with("shared") && (a == "local" || a.starts_with("shared"));
@@ -241,7 +241,7 @@ fn type_name(dtype: DType) -> String {
     }
 }
 
-fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let (c, a, b) = (call.region("C")?, call.region("A")?, call.region("B")?);
     if call.optional_region("SFA").is_some() || call.optional_region("SFB").is_some() {
         return Err("wgmma has no scale factors".into());

@@ -7,7 +7,7 @@
 //! **Cost.** One load and one store per element, by one thread; it serves calls that no other variant accepts. Builds
 //! and checks warn, with the reasons of the others, unless `dispatch="fallback"` asks for it.
 
-use super::super::call::Call;
+use super::super::call::PrimitiveCall;
 use super::super::context::{Context, Warning};
 use super::super::decline::Decline;
 use super::super::emit::Emit;
@@ -28,7 +28,7 @@ struct OneThread {
     forced: bool,
 }
 
-pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+pub(super) fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let (dst, src) = call.moved()?;
     for region in [dst, src] {
         if region

@@ -12,7 +12,7 @@
 //! **Cost.** One instruction for four 32-bit registers of each thread, without bank conflicts in swizzled tiles.
 
 use super::super::build::{address, flat_view, repeat};
-use super::super::call::Call;
+use super::super::call::PrimitiveCall;
 use super::super::context::Context;
 use super::super::decline::Decline;
 use super::super::digits::{self, split};
@@ -30,7 +30,7 @@ use crate::layout::axes::{self, AxisRow};
 use crate::layout::{Swizzle, TileAlgebra};
 
 /// The local and the shared side, and whether the local one is written.
-fn sides<'a>(call: &Call<'a>) -> Result<(&'a BufferRegion, &'a BufferRegion, bool), Decline> {
+fn sides<'a>(call: &PrimitiveCall<'a>) -> Result<(&'a BufferRegion, &'a BufferRegion, bool), Decline> {
     let (dst, src) = call.moved()?;
     let (to, from) = (dst.buffer.scope(), src.buffer.scope());
     match (from, to) {
@@ -40,7 +40,7 @@ fn sides<'a>(call: &Call<'a>) -> Result<(&'a BufferRegion, &'a BufferRegion, boo
     }
 }
 
-pub(super) fn between_local_and_shared(call: &Call<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
+pub(super) fn between_local_and_shared(call: &PrimitiveCall<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
     sides(call).map(drop)
 }
 
@@ -193,7 +193,7 @@ struct Moves {
     local_at: Expr,
 }
 
-pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+pub(super) fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let (local, shared, loads) = sides(call)?;
     if cx.scope == ExecScope::Thread {
         return Err("matrices are moved by whole warps, the scope is thread".into());

@@ -11,7 +11,7 @@
 //! **Cost.** One load or store per vector, no other registers.
 
 use super::super::build::{CacheHints, address, flat_view, load, repeat, space, store};
-use super::super::call::Call;
+use super::super::call::PrimitiveCall;
 use super::super::context::Context;
 use super::super::decline::Decline;
 use super::super::digits::split;
@@ -29,7 +29,7 @@ use crate::layout::apply::binary;
 use crate::layout::{Layout, Swizzle, TileAlgebra, TileLayout};
 
 /// The local and the other side.
-fn sides<'a>(call: &Call<'a>) -> Result<(&'a BufferRegion, &'a BufferRegion), Decline> {
+fn sides<'a>(call: &PrimitiveCall<'a>) -> Result<(&'a BufferRegion, &'a BufferRegion), Decline> {
     let (dst, src) = call.moved()?;
     let (to, from) = (space(dst.buffer.scope()), space(src.buffer.scope()));
     match (from, to) {
@@ -44,7 +44,7 @@ fn sides<'a>(call: &Call<'a>) -> Result<(&'a BufferRegion, &'a BufferRegion), De
     }
 }
 
-pub(super) fn with_registers(call: &Call<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
+pub(super) fn with_registers(call: &PrimitiveCall<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
     sides(call).map(drop)
 }
 
@@ -80,7 +80,7 @@ struct Moves {
     holds: Option<Expr>,
 }
 
-pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+pub(super) fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let (local, other) = sides(call)?;
     let loads = std::ptr::eq(call.region("dst")?, local);
     let dtype = local.buffer.dtype;

@@ -9,7 +9,7 @@
 //! **Cost.** One load and one store of PTX; none of them where the other side is the thread's own memory.
 
 use super::super::build::{CacheHints, address, load, local, space, store};
-use super::super::call::Call;
+use super::super::call::PrimitiveCall;
 use super::super::context::Context;
 use super::super::decline::Decline;
 use super::super::emit::Emit;
@@ -23,7 +23,7 @@ use crate::ir::{BufferRegion, Expr, TileOp};
 pub(super) const fn variant(
     name: &'static str,
     arch: GpuSet,
-    plan: fn(&Call<'_>, &mut Context<'_>) -> Result<Plan, Decline>,
+    plan: fn(&PrimitiveCall<'_>, &mut Context<'_>) -> Result<Plan, Decline>,
 ) -> Variant {
     Variant {
         ops: &[TileOp::Copy],
@@ -105,7 +105,7 @@ const PREDICATES: &[Predicate] = &[
 ];
 
 /// The cache hints of a call's options.
-pub(super) fn hints(call: &Call<'_>) -> Result<CacheHints, Decline> {
+pub(super) fn hints(call: &PrimitiveCall<'_>) -> Result<CacheHints, Decline> {
     let hints = CacheHints {
         read_only: call.option_text("cache") == "nc",
         l1_evict: call.option_text("l1_evict").to_string(),
@@ -136,7 +136,10 @@ struct Vector {
     hints: CacheHints,
 }
 
-pub(super) fn plan<const BYTES: i128>(call: &Call<'_>, _: &mut Context<'_>) -> Result<Plan, Decline> {
+pub(super) fn plan<const BYTES: i128>(
+    call: &PrimitiveCall<'_>,
+    _: &mut Context<'_>,
+) -> Result<Plan, Decline> {
     let (dst, src) = call.moved()?;
     let dtype = src.buffer.dtype;
     same_dtypes(dst, src)?;

@@ -13,7 +13,7 @@
 //! elements that other threads copied must synchronize.
 
 use super::super::build::{CacheHints, address, flat_view, load, local, repeat, space, store};
-use super::super::call::Call;
+use super::super::call::PrimitiveCall;
 use super::super::context::Context;
 use super::super::decline::Decline;
 use super::super::emit::Emit;
@@ -30,12 +30,15 @@ use crate::ir::{BinOp, BufferRegion, DType, Expr, Stmt};
 pub(super) const OPTIONS: &[TileOption] = &[VECTOR_LENGTH];
 
 /// Predicate: one side in global and one in shared memory.
-pub(super) fn between_global_and_shared(call: &Call<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
+pub(super) fn between_global_and_shared(
+    call: &PrimitiveCall<'_>,
+    _: &mut Context<'_>,
+) -> Result<(), Decline> {
     memories(call, &[("global", "shared"), ("shared", "global")])
 }
 
 /// Predicate: both sides in shared, or both in global memory, and no element on both.
-pub(super) fn within_a_memory(call: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
+pub(super) fn within_a_memory(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
     let (dst, src) = call.moved()?;
     match (space(src.buffer.scope()), space(dst.buffer.scope())) {
         ("global", "global") | ("shared", "shared") => {}
@@ -71,7 +74,7 @@ fn apart(a: &BufferRegion, b: &BufferRegion, cx: &mut Context<'_>) -> bool {
 }
 
 /// Predicate: in global or shared memory on both sides.
-pub(super) fn in_memory(call: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
+pub(super) fn in_memory(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
     between_global_and_shared(call, cx).or_else(|_| within_a_memory(call, cx))
 }
 
@@ -90,12 +93,12 @@ struct Vectors {
 }
 
 /// A plan whose threads divide the elements.
-pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+pub(super) fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     vectors(call, false, cx)
 }
 
 /// A plan for any number of elements.
-pub(super) fn plan_ragged(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+pub(super) fn plan_ragged(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     match elements(call.region("src")?) {
         None => Err("non-constant region extent".into()),
         Some(0) => Err("the region is empty".into()),
@@ -103,7 +106,7 @@ pub(super) fn plan_ragged(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan,
     }
 }
 
-fn vectors(call: &Call<'_>, ragged: bool, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+fn vectors(call: &PrimitiveCall<'_>, ragged: bool, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let (dst, src) = call.moved()?;
     let loads_far = dst.buffer.scope() != "global" || src.buffer.scope() == "global";
     let (far, near) = if loads_far { (src, dst) } else { (dst, src) };

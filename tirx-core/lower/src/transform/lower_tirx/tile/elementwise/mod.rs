@@ -9,7 +9,7 @@ mod smem;
 
 use std::sync::Arc;
 
-use super::call::{Call, Operand};
+use super::call::{Operand, PrimitiveCall};
 use super::decline::Decline;
 use super::digits::split;
 use super::formula::Formula;
@@ -110,7 +110,7 @@ pub(super) struct Elementwise {
 
 impl Elementwise {
     /// The operands of a call, in the order in which the operation combines them.
-    pub(super) fn from_call(call: &Call<'_>) -> Result<Elementwise, Decline> {
+    pub(super) fn from_call(call: &PrimitiveCall<'_>) -> Result<Elementwise, Decline> {
         let params = call.op.info().params;
         let output = params.iter().find(|(_, param)| *param == TileParam::Output);
         let (output, _) = output.ok_or("it has no output")?;
@@ -196,7 +196,7 @@ impl Elementwise {
     }
 
     /// `rounding_mode=`, which PTX supports for sums and products of float32 and float64.
-    fn rounding_of(&self, call: &Call<'_>) -> Result<Option<Arc<str>>, Decline> {
+    fn rounding_of(&self, call: &PrimitiveCall<'_>) -> Result<Option<Arc<str>>, Decline> {
         let mode = match call.option_text("rounding_mode") {
             "" => return Ok(None),
             mode => mode,

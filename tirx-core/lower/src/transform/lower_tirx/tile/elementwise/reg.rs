@@ -14,7 +14,7 @@
 //! **Cost.** One operation per element, or with `reg_packed` one per pair; no barrier.
 
 use super::super::build::{address, flat_view, repeat};
-use super::super::call::{Call, Operand};
+use super::super::call::{Operand, PrimitiveCall};
 use super::super::context::Context;
 use super::super::decline::Decline;
 use super::super::digits::split;
@@ -95,12 +95,12 @@ struct Elements {
     pairs: bool,
 }
 
-pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+pub(super) fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     Ok(Box::new(elements(call, cx)?))
 }
 
 /// Two elements at a time.
-pub(super) fn plan_packed(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+pub(super) fn plan_packed(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let own = elements(call, cx)?;
     if !own.call.has_pairs() {
         return Err("not every operand is float32".into());
@@ -192,7 +192,7 @@ fn sorted(iters: &[Iter]) -> Vec<Iter> {
     whole
 }
 
-fn elements(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Elements, Decline> {
+fn elements(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Elements, Decline> {
     let call = Elementwise::from_call(call)?;
     let held = Held::from_region(&call.dst, cx)?;
     held.covers_scope(cx)?;

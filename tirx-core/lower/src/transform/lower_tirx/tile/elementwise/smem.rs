@@ -12,7 +12,7 @@
 //! **Cost.** `ceil(elements / (threads * vector))` rounds and one barrier.
 
 use super::super::build::{address, repeat};
-use super::super::call::Call;
+use super::super::call::PrimitiveCall;
 use super::super::context::Context;
 use super::super::decline::Decline;
 use super::super::emit::Emit;
@@ -59,7 +59,7 @@ struct Vectors {
     rounds: i128,
 }
 
-pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+pub(super) fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let call = Elementwise::from_call(call)?;
     let threads = cx.thread_count()?;
     let total = elements(&call.dst).ok_or("the extents of the output are not constant")?;

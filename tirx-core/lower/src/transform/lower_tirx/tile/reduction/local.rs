@@ -12,7 +12,7 @@
 //! **Cost.** One operation per input that a thread holds, and `log2(lanes)` shuffles per output.
 
 use super::super::build::{flat_view, local, repeat};
-use super::super::call::Call;
+use super::super::call::PrimitiveCall;
 use super::super::context::Context;
 use super::super::decline::Decline;
 use super::super::elementwise::coordinate_of;
@@ -26,7 +26,7 @@ use crate::layout::apply::binary;
 use crate::layout::axes::{self, Level};
 use crate::layout::{Iter, Layout, TileAlgebra, TileLayout};
 
-pub(super) fn reachable(call: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
+pub(super) fn reachable(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
     let (dst, src) = call.moved()?;
     if [dst, src].iter().all(|r| r.buffer.scope().starts_with("shared")) {
         return Err(format!("{} and {} are in shared memory", dst.buffer.name, src.buffer.name).into());
@@ -48,7 +48,7 @@ pub(super) fn reachable(call: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Dec
     Ok(())
 }
 
-pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+pub(super) fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let reduction = Reduction::from_call(call)?;
     if cx.scope == ExecScope::Thread {
         reduction.check_size()?;

@@ -4,7 +4,7 @@ mod local;
 mod packed;
 mod shared;
 
-use super::call::Call;
+use super::call::PrimitiveCall;
 use super::decline::Decline;
 use super::digits::split;
 use super::formula::Formula;
@@ -121,7 +121,7 @@ struct Reduction {
 }
 
 impl Reduction {
-    fn from_call(call: &Call<'_>) -> Result<Reduction, Decline> {
+    fn from_call(call: &PrimitiveCall<'_>) -> Result<Reduction, Decline> {
         let (dst, src) = call.moved()?;
         let rank = src.ranges.len();
         let mut reduced = vec![false; rank];

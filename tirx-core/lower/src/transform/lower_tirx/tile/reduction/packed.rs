@@ -11,7 +11,7 @@
 //! **Cost.** Half an instruction per input.
 
 use super::super::build::{address, local, repeat};
-use super::super::call::Call;
+use super::super::call::PrimitiveCall;
 use super::super::context::Context;
 use super::super::decline::Decline;
 use super::super::elementwise::coordinate_of;
@@ -26,7 +26,7 @@ use crate::ir::{Buffer, DType, ExecScope, Expr, Stmt};
 const CHUNK: i128 = 8;
 
 /// Predicate: float32 in the calling thread's own memory.
-pub(super) fn own_floats(call: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
+pub(super) fn own_floats(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
     if cx.scope != ExecScope::Thread {
         return Err(format!("the scope is {}, expected thread", cx.scope.name()).into());
     }
@@ -50,7 +50,7 @@ struct Packed {
     reduction: Reduction,
 }
 
-pub(super) fn plan(call: &Call<'_>, _: &mut Context<'_>) -> Result<Plan, Decline> {
+pub(super) fn plan(call: &PrimitiveCall<'_>, _: &mut Context<'_>) -> Result<Plan, Decline> {
     let reduction = Reduction::from_call(call)?;
     reduction.check_size()?;
     if reduction.inputs < CHUNK {

@@ -11,7 +11,7 @@
 //! **Cost.** `ceil(outputs * group / threads)` rounds of `ceil(inputs / group)` loads and `log2(group)` shuffles.
 
 use super::super::build::{local, repeat};
-use super::super::call::Call;
+use super::super::call::PrimitiveCall;
 use super::super::context::Context;
 use super::super::decline::Decline;
 use super::super::elementwise::coordinate_of;
@@ -23,7 +23,7 @@ use super::{Accumulator, Reduces, Reduction, can_be_exchanged, lanes};
 use crate::arith::fold;
 use crate::ir::{BinOp, ExecScope, Expr, Stmt};
 
-pub(super) fn both_shared(call: &Call<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
+pub(super) fn both_shared(call: &PrimitiveCall<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
     let (dst, src) = call.moved()?;
     all_in("shared", [dst, src].into_iter())
 }
@@ -53,7 +53,7 @@ struct Groups {
     turns: i128,
 }
 
-pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+pub(super) fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     if cx.scope == ExecScope::Thread {
         return super::local::plan(call, cx);
     }

@@ -12,7 +12,7 @@
 //! **Cost.** One instruction for 32 to 128 lanes and four or eight columns. It is complete when a barrier says so:
 //! `T.ptx.tcgen05.commit(bar)`, then a wait at `bar`; a product that the same thread issues afterwards sees it without.
 
-use super::super::call::Call;
+use super::super::call::PrimitiveCall;
 use super::super::context::Context;
 use super::super::decline::Decline;
 use super::super::emit::Emit;
@@ -165,7 +165,7 @@ struct FillPlan {
     elect: bool,
 }
 
-fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let (dst, src) = call.moved()?;
     let group = call.option_int("cta_group").unwrap_or(1);
     if !matches!(group, 1 | 2) {

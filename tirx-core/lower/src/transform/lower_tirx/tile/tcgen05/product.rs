@@ -13,7 +13,7 @@
 //! **Cost.** One instruction for 16 (f16), 8 (tf32), 32 (8 bits) or 64 (4 bits) of k and up to 256 columns. It is complete when
 //! a barrier says so: `T.ptx.tcgen05.commit(bar)`, then a wait at `bar`.
 
-use super::super::call::Call;
+use super::super::call::PrimitiveCall;
 use super::super::context::Context;
 use super::super::decline::Decline;
 use super::super::emit::Emit;
@@ -122,11 +122,11 @@ pub(super) fn elected(body: Stmt, span: Span) -> Stmt {
 
 /// Predicate: one thread issues. That it is one is the caller's business at scope thread, where a condition chooses it that
 /// may be a value computed before; the simulator reports several.
-pub(super) fn issued_once(_: &Call<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
+pub(super) fn issued_once(_: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<(), Decline> {
     scope_among(cx, &[ExecScope::Thread, ExecScope::Warp])
 }
 
-fn spaces(call: &Call<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
+fn spaces(call: &PrimitiveCall<'_>, _: &mut Context<'_>) -> Result<(), Decline> {
     let (c, a, b) = (call.region("C")?, call.region("A")?, call.region("B")?);
     let scope = |r: &BufferRegion| r.buffer.scope().to_string();
     let fits = scope(c) == "tmem"
@@ -198,7 +198,7 @@ struct ProductPlan {
     kind: &'static str,
 }
 
-fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let (c, a, b) = (call.region("C")?, call.region("A")?, call.region("B")?);
     let group = call.option_int("cta_group").unwrap_or(1);
     if !matches!(group, 1 | 2) {
@@ -333,7 +333,7 @@ fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
 }
 
 /// The name of an operand's dtype for the intrinsic.
-fn operand_dtype(region: &BufferRegion, call: &Call<'_>) -> String {
+fn operand_dtype(region: &BufferRegion, call: &PrimitiveCall<'_>) -> String {
     let dtype = region.buffer.dtype;
     let operand = region.buffer.scope() != "tmem" || !is_accumulator(region, call);
     match operand && call.option_flag("is_AB_tf32") && dtype.bits == 32 {
@@ -342,12 +342,12 @@ fn operand_dtype(region: &BufferRegion, call: &Call<'_>) -> String {
     }
 }
 
-fn is_accumulator(region: &BufferRegion, call: &Call<'_>) -> bool {
+fn is_accumulator(region: &BufferRegion, call: &PrimitiveCall<'_>) -> bool {
     call.region("C").is_ok_and(|c| std::ptr::eq(c, region))
 }
 
 fn operands(
-    call: &Call<'_>,
+    call: &PrimitiveCall<'_>,
     [c, a, b]: [&BufferRegion; 3],
     pair: bool,
     cx: &mut Context<'_>,
@@ -401,7 +401,11 @@ fn unbatched(mut a: TensorMemory) -> Result<TensorMemory, String> {
 }
 
 /// The largest instruction for which all layouts fit, or that of `mma_m` and `mma_n`.
-fn choose(call: &Call<'_>, operands: &Operands, instruction: &mut Instruction<'_>) -> Result<Tile, Decline> {
+fn choose(
+    call: &PrimitiveCall<'_>,
+    operands: &Operands,
+    instruction: &mut Instruction<'_>,
+) -> Result<Tile, Decline> {
     let [rows, columns, k] = operands.extents;
     let group = if operands.pair { 2 } else { 1 };
     let explicit = match (call.option_int("mma_m"), call.option_int("mma_n")) {
@@ -513,7 +517,7 @@ fn fits(
 }
 
 /// The instruction descriptor: the caller's, or that of the tile.
-fn descriptor_of(call: &Call<'_>, tile: Tile, scaled: bool) -> Result<Expr, Decline> {
+fn descriptor_of(call: &PrimitiveCall<'_>, tile: Tile, scaled: bool) -> Result<Expr, Decline> {
     match call.option_expr("descI") {
         Some(_) if !scaled => Err(Decline::mistake(
             "gemm_async: descI is for products with scale factors",

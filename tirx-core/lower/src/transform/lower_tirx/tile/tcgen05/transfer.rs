@@ -13,7 +13,7 @@
 
 use super::super::active::LANES;
 use super::super::build::address;
-use super::super::call::Call;
+use super::super::call::PrimitiveCall;
 use super::super::context::Context;
 use super::super::decline::Decline;
 use super::super::emit::Emit;
@@ -61,7 +61,7 @@ pub(super) const VARIANT: Variant = Variant {
 };
 
 /// The register and the tensor memory side, and whether it is a load.
-fn sides<'a>(call: &Call<'a>) -> Result<(&'a BufferRegion, &'a BufferRegion, bool), Decline> {
+fn sides<'a>(call: &PrimitiveCall<'a>) -> Result<(&'a BufferRegion, &'a BufferRegion, bool), Decline> {
     let (dst, src) = call.moved()?;
     match (src.buffer.scope(), dst.buffer.scope()) {
         ("tmem", "local") => Ok((dst, src, true)),
@@ -162,7 +162,7 @@ struct TransferPlan {
     first: Expr,
 }
 
-fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let (local, memory, loads) = sides(call)?;
     let memory = TensorMemory::from_region(memory, cx)?;
     let bits = memory.bits;

@@ -7,7 +7,7 @@
 //! **Conditions.** The global layout has one iterator for each dimension of the shape, the innermost of stride one; the
 //! region of shared memory is contiguous (under a swizzle of tensor copies), and has as many bytes as the box.
 
-use super::super::call::Call;
+use super::super::call::PrimitiveCall;
 use super::super::context::Context;
 use super::super::decline::Decline;
 use super::super::operands::layout;
@@ -19,7 +19,7 @@ use crate::arith::Analyzer;
 use crate::intrin::Op;
 use crate::ir::{AttrValue, Buffer, BufferRegion, Expr, ExprKind};
 
-pub(super) fn plan(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+pub(super) fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let sides = Sides::from_call(call)?;
     let options = Options::read(call, &sides)?;
     let gather = gather(call, &sides)?;
@@ -125,7 +125,7 @@ fn region_as_box(global: &BufferRegion, side: &SharedSide, facts: &mut Analyzer)
 }
 
 /// The rows of a gather.
-fn gather(call: &Call<'_>, sides: &Sides<'_>) -> Result<Option<[Expr; 4]>, Decline> {
+fn gather(call: &PrimitiveCall<'_>, sides: &Sides<'_>) -> Result<Option<[Expr; 4]>, Decline> {
     let mistake = || {
         Decline::mistake(
             "gather4 takes the numbers of four rows of a tensor of two dimensions",
@@ -157,7 +157,7 @@ fn expr(value: &AttrValue) -> Option<Expr> {
 }
 
 /// Conditions, and the buffers that replace the source where they hold.
-fn selector(call: &Call<'_>, sides: &Sides<'_>) -> Result<Vec<(Expr, Buffer)>, Decline> {
+fn selector(call: &PrimitiveCall<'_>, sides: &Sides<'_>) -> Result<Vec<(Expr, Buffer)>, Decline> {
     let mistake = || {
         Decline::mistake(
             "src_selector takes pairs of a condition and a buffer in global memory of the source's shape",

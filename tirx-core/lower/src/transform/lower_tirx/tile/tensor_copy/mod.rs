@@ -21,7 +21,7 @@ use self::boxes::Boxes;
 pub(super) use self::boxes::{SharedSide, common_runs};
 use self::options::Options;
 use super::build::{address, flat_view};
-use super::call::Call;
+use super::call::PrimitiveCall;
 use super::context::Context;
 use super::decline::Decline;
 use super::emit::{Emit, TensorMap};
@@ -129,7 +129,7 @@ struct Sides<'a> {
 }
 
 impl<'a> Sides<'a> {
-    fn from_call(call: &Call<'a>) -> Result<Sides<'a>, Decline> {
+    fn from_call(call: &PrimitiveCall<'a>) -> Result<Sides<'a>, Decline> {
         let (dst, src) = call.moved()?;
         let (to, from) = (dst.buffer.scope(), src.buffer.scope());
         let (global, shared, load) = match (to, from) {
@@ -146,7 +146,7 @@ impl<'a> Sides<'a> {
     }
 }
 
-fn plan_auto(call: &Call<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
+fn plan_auto(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Plan, Decline> {
     let sides = Sides::from_call(call)?;
     let options = Options::read(call, &sides)?;
     let (to, from) = (sides.shared.buffer.dtype, sides.global.buffer.dtype);

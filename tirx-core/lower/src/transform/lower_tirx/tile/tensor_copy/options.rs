@@ -1,6 +1,6 @@
 //! The options of tensor copies, read and checked.
 
-use super::super::call::Call;
+use super::super::call::PrimitiveCall;
 use super::super::decline::Decline;
 use super::{PROMOTIONS, Sides};
 use crate::intrin::cache_policy;
@@ -26,7 +26,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    pub(super) fn read(call: &Call<'_>, sides: &Sides<'_>) -> Result<Options, Decline> {
+    pub(super) fn read(call: &PrimitiveCall<'_>, sides: &Sides<'_>) -> Result<Options, Decline> {
         let mbar = call.option_expr("mbar");
         if sides.load
             && mbar.is_none()
@@ -165,7 +165,7 @@ fn cannot_combine(dtype: DType, operation: &str) -> Decline {
     )
 }
 
-fn policy(call: &Call<'_>) -> Result<Option<Expr>, Decline> {
+fn policy(call: &PrimitiveCall<'_>) -> Result<Option<Expr>, Decline> {
     let help = "evict_first, evict_normal, evict_last, or a policy: T.uint64(0x14F0000000000000)";
     match call.option("cache_hint") {
         None => Ok(None),
@@ -186,7 +186,7 @@ fn policy(call: &Call<'_>) -> Result<Option<Expr>, Decline> {
     }
 }
 
-fn l2_promotion(call: &Call<'_>) -> Result<i32, Decline> {
+fn l2_promotion(call: &PrimitiveCall<'_>) -> Result<i32, Decline> {
     let given = match call.option("tensormap_l2_promotion") {
         None => Some(2),
         Some(AttrValue::Str(name)) if &**name == "none" => Some(0),
