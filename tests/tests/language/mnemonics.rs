@@ -4,6 +4,7 @@
 //! of lines that have no more than 64, and of the others each two tokens that go together. The calls for one GPU are the statements
 //! of a few kernels; their destinations are elements of global memory, so that nvcc drops none.
 
+mod requirements;
 mod simulated;
 
 use std::collections::BTreeMap;
@@ -11,45 +12,13 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use tirx_core::intrin::mnemonic::call::space_of;
 use tirx_core::intrin::mnemonic::lookup::Tokens;
-use tirx_core::intrin::mnemonic::{Direction, Instruction, Operand, OperandForm, instructions, types};
+use tirx_core::intrin::mnemonic::{Direction, Operand, OperandForm, instructions, types};
 use tirx_core::ir::DType;
 use tirx_tests::instructions::Sample;
 use tirx_tests::nvcc::{Nvcc, nvcc};
 
 /// The release of the PTX ISA that the toolkit of the tests knows.
 const KNOWN: (u32, u32) = (9, 0);
-
-/// Words of lines that are older than the word: of a family (any where it is empty), the release of PTX, and whether the word needs
-/// Blackwell.
-const NEWER: &[(&str, &str, (u32, u32), bool)] = &[
-    ("", "layout::v", (9, 3), false),
-    ("", "ignore_oob", (9, 2), false),
-    ("", "mbarrier::report", (9, 4), false),
-    ("", "multicast::cluster::", (9, 4), false),
-    ("", "im2col_no_offs::w", (9, 4), false),
-    ("cp", ".weak", (9, 2), false),
-    ("cp", ".relaxed", (9, 2), false),
-    ("cp", ".b128", (9, 2), false),
-    ("", "cp_mask", (8, 6), true),
-    ("cp", "cta_group", (8, 6), true),
-    ("", "im2col::w", (8, 6), true),
-    ("ld", "mmio.acquire", (9, 3), false),
-    ("st", "mmio.release", (9, 3), false),
-    ("ld", "volatile.local", (9, 4), false),
-    ("st", "volatile.local", (9, 4), false),
-    ("st", "complete_tx::bytes.b128", (9, 3), false),
-    ("", "tile::gather4", (8, 6), true),
-    ("", "tile::scatter4", (8, 6), true),
-];
-
-/// The words of a call that are newer than its line.
-fn newer(
-    call: &TextCall,
-) -> impl Iterator<Item = &'static (&'static str, &'static str, (u32, u32), bool)> + '_ {
-    NEWER.iter().filter(|(family, word, ..)| {
-        (family.is_empty() || *family == call.instruction.family) && call.mnemonic.contains(word)
-    })
-}
 
 /// The dtypes that operands have here, with the names of their buffers.
 const BUFFERS: &[(&str, &str)] = &[
@@ -83,7 +52,7 @@ struct TextCall {
     mnemonic: String,
     /// Elements that it writes.
     writes: usize,
-    instruction: &'static Instruction,
+    tokens: Tokens,
 }
 
 /// The operands of a call; `None` where one has no dtype of the language.
@@ -151,7 +120,7 @@ fn calls(sample: Sample) -> (Vec<TextCall>, Vec<&'static str>) {
                     text: format!("T.ptx[\"{mnemonic}\"]({})", list.join(", ")),
                     mnemonic,
                     writes,
-                    instruction,
+                    tokens,
                 });
             }
         }
@@ -189,27 +158,12 @@ fn kernel(calls: &[&TextCall]) -> String {
     text
 }
 
-/// The lowest GPU that has an instruction.
+/// A low GPU that has an instruction. Few kernels: the GPUs before Hopper are one.
 fn gpu_of(call: &TextCall) -> String {
-    let least = call
-        .instruction
-        .gpus
-        .first()
-        .map_or("sm_80".into(), |arch| match arch.families.is_empty() {
-            true => format!("sm_{}", arch.least.max(80)),
-            false => arch.example(),
-        });
-    // Few kernels: the GPUs before Hopper are one. Accesses of 256 bits are of Blackwell.
-    let words = ["b64", "u64", "s64", "f64"];
-    let wide = call.mnemonic.contains(".v8.")
-        || call.mnemonic.contains(".v4.") && words.iter().any(|w| call.mnemonic.ends_with(w));
-    let blackwell = newer(call).any(|(.., blackwell)| *blackwell);
-    match least.as_str() {
-        "sm_80" | "sm_90" if blackwell => "sm_100a".to_string(),
-        "sm_80" | "sm_86" | "sm_89" | "sm_90" if wide => "sm_100".to_string(),
-        "sm_80" | "sm_86" | "sm_89" => "sm_90".to_string(),
-        _ => least,
-    }
+    let has = |name: &&str| call.tokens.lacking(name.parse().expect("a GPU")).is_none();
+    let usual = ["sm_90", "sm_90a", "sm_100", "sm_100a"].into_iter().find(has);
+    let example = || call.tokens.gpus().last().map(|gpus| gpus[0].example());
+    usual.map(str::to_string).or_else(example).expect("a GPU has it")
 }
 
 #[test]
@@ -231,8 +185,7 @@ fn each_instruction_compiles_for_its_lowest_gpu() {
     let Some(nvcc) = nvcc() else { return };
     let (calls, _) = calls(Sample::Tokens.or_all());
     let mut by_target: BTreeMap<(String, bool), Vec<&TextCall>> = BTreeMap::new();
-    let known = |c: &&TextCall| c.instruction.ptx <= KNOWN && newer(c).all(|(_, _, ptx, _)| *ptx <= KNOWN);
-    for call in calls.iter().filter(known) {
+    for call in calls.iter().filter(|call| call.tokens.ptx() <= KNOWN) {
         let pair = call.mnemonic.contains("cta_group::2");
         let gpu = gpu_of(call);
         by_target.entry((gpu, pair)).or_default().push(call);

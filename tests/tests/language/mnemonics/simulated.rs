@@ -10,7 +10,7 @@ use tirx_core::transform::{Lowering, Target, lower};
 use tirx_sim::Program;
 use tirx_tests::root;
 
-use super::{KNOWN, Sample, TextCall, calls, gpu_of, kernel, newer};
+use super::{KNOWN, Sample, TextCall, calls, gpu_of, kernel};
 
 /// Why calls are not run: words of the mnemonic, the first that it has decides.
 const REASONS: &[(&str, &str)] = &[
@@ -48,7 +48,7 @@ const NEW: &str = "newer than PTX 9.0";
 const RARE: &str = "no kernel of the public library calls it";
 
 fn reason(call: &TextCall) -> &'static str {
-    if call.instruction.ptx > KNOWN || newer(call).any(|(_, _, ptx, _)| *ptx > KNOWN) {
+    if call.tokens.ptx() > KNOWN {
         return NEW;
     }
     let known = REASONS.iter().find(|(word, _)| call.mnemonic.contains(word));
@@ -62,7 +62,7 @@ fn what_the_simulator_does_not_run_is_listed() {
     let mut lines: BTreeMap<&str, (usize, Vec<&TextCall>)> = BTreeMap::new();
     let outcomes: Vec<_> = calls.par_iter().map(runs).collect();
     for (call, outcome) in calls.iter().zip(outcomes) {
-        let line = lines.entry(&call.instruction.place).or_default();
+        let line = lines.entry(&call.tokens.instruction.place).or_default();
         line.0 += 1;
         match outcome {
             Ok(true) => {}

@@ -2,6 +2,7 @@
 //! know.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::intrin::mnemonic::lookup::either;
 use crate::intrin::mnemonic::{InstructionCall, spelling};
 use crate::intrin::row::Release;
 use crate::intrin::{GpuSet, Op, Operands, Row};
@@ -108,16 +109,12 @@ pub(super) fn of_function(func: &PrimFunc, target: Gpu) -> Vec<Diagnostic> {
 /// The error where a target does not have an instruction that is given by its mnemonic.
 fn lacks_instruction(span: Span, args: &[Expr], target: Gpu) -> Option<Diagnostic> {
     let call = InstructionCall::read(args).ok()?;
-    let gpus = &call.tokens.instruction.gpus;
-    if gpus.is_empty() || gpus.iter().any(|arch| arch.holds(target)) {
-        return None;
-    }
+    let gpus = call.tokens.lacking(target)?;
     let text = call.tokens.text();
-    let names: Vec<String> = gpus.iter().map(ToString::to_string).collect();
-    let (major, minor) = call.tokens.instruction.ptx;
+    let (major, minor) = call.tokens.ptx();
     let message = format!(
         "`{text}` (PTX {major}.{minor}) needs {}, and the target is {target}",
-        names.join(" or ")
+        either(gpus)
     );
     let help = format!("name a target that has it, such as {}", gpus[0].example());
     Some(Diagnostic::new(span, message).help(help))
@@ -190,8 +187,8 @@ pub(super) fn releases(func: &PrimFunc) -> Vec<Since> {
 /// The release of CUDA that an instruction given by its mnemonic needs.
 fn since_instruction(span: Span, args: &[Expr]) -> Option<Since> {
     let call = InstructionCall::read(args).ok()?;
-    let (text, (major, minor)) = (call.tokens.text(), call.tokens.instruction.ptx);
-    let release = cuda_of(call.tokens.instruction.ptx)?;
+    let (text, (major, minor)) = (call.tokens.text(), call.tokens.ptx());
+    let release = cuda_of(call.tokens.ptx())?;
     let (cuda, update) = release;
     let message = format!("`{text}` (PTX {major}.{minor}) needs CUDA {cuda}.{update} or later");
     let help = format!("pin it: `cuda = \"{cuda}.{update}\"` below `[toolchain]` in the manifest");

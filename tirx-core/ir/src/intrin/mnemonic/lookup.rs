@@ -4,9 +4,10 @@
 //! modifiers is hard to remember. The lines that cannot take a token drop out; the operands of the call decide between those
 //! that are left.
 
-use super::syntax::{Instruction, Operand, OperandForm, Slot};
+use super::syntax::{Instruction, NewerTokens, Operand, OperandForm, Slot};
 use super::{JOINED, checks, family};
-use crate::intrin::Op;
+use crate::intrin::{GpuSet, Op};
+use crate::ir::Gpu;
 
 /// The tokens of an instruction.
 #[derive(Clone, Debug)]
@@ -164,12 +165,51 @@ impl Tokens {
             .map(|(slot, _)| slot)
     }
 
+    /// The tokens that need more than the line.
+    fn newer(&self) -> impl Iterator<Item = &'static NewerTokens> + '_ {
+        let stand = move |newer: &&NewerTokens| {
+            let enough = |token: &&str| times(&self.filled, token) >= times(&newer.tokens, token);
+            newer.tokens.iter().all(enough)
+        };
+        self.instruction.newer.iter().filter(stand)
+    }
+
+    /// The first release of the PTX ISA that has the instruction with these tokens.
+    pub fn ptx(&self) -> (u32, u32) {
+        let newer = self.newer().map(|newer| newer.ptx);
+        newer.fold(self.instruction.ptx, Ord::max)
+    }
+
+    /// Lists of GPUs, of each of which a GPU must be that has the instruction with these tokens.
+    pub fn gpus(&self) -> impl Iterator<Item = &'static [GpuSet]> + '_ {
+        let newer = self.newer().map(|newer| newer.gpus.as_slice());
+        std::iter::once(self.instruction.gpus.as_slice())
+            .chain(newer)
+            .filter(|gpus| !gpus.is_empty())
+    }
+
+    /// The list of [`gpus`](Tokens::gpus) that a GPU is missing from, if there is one.
+    pub fn lacking(&self, gpu: Gpu) -> Option<&'static [GpuSet]> {
+        self.gpus().find(|gpus| !gpus.iter().any(|set| set.holds(gpu)))
+    }
+
     /// `PTX 8.6, sm_100a or sm_110a`.
     pub fn since(&self) -> String {
-        let (major, minor) = self.instruction.ptx;
-        let gpus: Vec<String> = self.instruction.gpus.iter().map(ToString::to_string).collect();
-        format!("PTX {major}.{minor}, {}", gpus.join(" or "))
+        let (major, minor) = self.ptx();
+        let gpus: Vec<String> = self.gpus().map(either).collect();
+        format!("PTX {major}.{minor}, {}", gpus.join(" and "))
     }
+}
+
+/// How often a list has a token.
+fn times(list: &[&str], token: &str) -> usize {
+    list.iter().filter(|t| **t == token).count()
+}
+
+/// `sm_100a or sm_110a`.
+pub fn either(gpus: &[GpuSet]) -> String {
+    let names: Vec<String> = gpus.iter().map(ToString::to_string).collect();
+    names.join(" or ")
 }
 
 /// How many tokens a slot can have; that it is left out counts as one.

@@ -31,7 +31,7 @@ use rustc_hash::FxHashMap;
 
 pub use call::InstructionCall;
 pub use lookup::{Candidate, Lookup};
-pub use syntax::{Direction, Instruction, Operand, OperandForm, Slot};
+pub use syntax::{Direction, Instruction, NewerTokens, Operand, OperandForm, Slot};
 
 /// The tables, in the order in which they are searched.
 const TABLES: &[(&str, &str)] = &[

@@ -29,7 +29,8 @@
 //!
 //! **Properties** follow `;`: the release of the PTX ISA, the GPUs (`sm_90`, or `sm_90a|sm_100f`), `orders` for instructions that
 //! order memory without naming an address, `check=` for a rule of `checks.rs`. `@since` gives the release and GPUs of the lines
-//! that follow, `@flags` their flags (`pure`: only the registers matter).
+//! that follow, `@flags` their flags (`pure`: only the registers matter). `@newer v4&@element64 8.8 sm_100` gives the release and the
+//! GPUs that the lines that follow need if these tokens stand in the mnemonic (`bf16&bf16`: twice); `@newer` alone ends all of these.
 //!
 //! **The row** that is the same operation follows `->`: its name, then its arguments: `name` (the operand or slot of that name),
 //! `name=operand`, `name=slot`, `name='text'`, `name=1`, `name=?slot` (whether the slot is filled), `name=#slot` (the number in the
@@ -58,6 +59,8 @@ pub struct Instruction {
     pub ptx: (u32, u32),
     /// The GPUs that have it.
     pub gpus: Vec<GpuSet>,
+    /// Tokens that need more than the line.
+    pub newer: Vec<NewerTokens>,
     /// Whether it orders memory without naming an address.
     pub orders: bool,
     /// Whether it has no effect besides writing its registers.
@@ -68,6 +71,17 @@ pub struct Instruction {
     pub row: Option<RowCall>,
     /// Where it is: `memory.ptx:12`.
     pub place: String,
+}
+
+/// Tokens that need a later release of the PTX ISA, or other GPUs, than the line that has them.
+#[derive(Clone, Debug)]
+pub struct NewerTokens {
+    /// The tokens, which must all stand in the mnemonic.
+    pub tokens: Vec<&'static str>,
+    /// The first release of the PTX ISA that has them.
+    pub ptx: (u32, u32),
+    /// The GPUs that have them; empty for those of the line.
+    pub gpus: Vec<GpuSet>,
 }
 
 /// One word of a mnemonic.
@@ -236,6 +250,7 @@ struct Reader {
     sets: Vec<(&'static str, Vec<&'static str>)>,
     ptx: (u32, u32),
     gpus: Vec<GpuSet>,
+    newer: Vec<NewerTokens>,
     orders: bool,
     pure: bool,
 }
@@ -287,6 +302,27 @@ impl Reader {
                 let since = properties(rest)?;
                 self.ptx = since.ptx.ok_or("the release is missing")?;
                 self.gpus = since.gpus;
+            }
+            "newer" if rest.is_empty() => self.newer.clear(),
+            "newer" => {
+                let (tokens, needs) = rest.split_once(' ').ok_or("the release is missing")?;
+                let needs = properties(needs)?;
+                let mut all: Vec<Vec<&'static str>> = vec![Vec::new()];
+                for part in tokens.split('&') {
+                    let each = self.tokens(part)?;
+                    let with = |known: &Vec<_>| -> Vec<Vec<_>> {
+                        let one = |token: &&'static str| [known.as_slice(), &[*token]].concat();
+                        each.iter().map(one).collect()
+                    };
+                    all = all.iter().flat_map(with).collect();
+                }
+                let ptx = needs.ptx.ok_or("the release is missing")?;
+                let newer = |tokens| NewerTokens {
+                    tokens,
+                    ptx,
+                    gpus: needs.gpus.clone(),
+                };
+                self.newer.extend(all.into_iter().map(newer));
             }
             "flags" => {
                 self.orders = rest.contains("orders");
@@ -359,6 +395,11 @@ impl Reader {
             for word in family.tokens.iter().filter(|word| wanted(word)) {
                 // The words of a family are few, and live as long as the table.
                 let family: &'static str = Box::leak(word.clone().into_boxed_str());
+                let possible = |newer: &&NewerTokens| {
+                    let listed =
+                        |token: &&str| slots.iter().any(|slot| slot.tokens.iter().any(|t| t == token));
+                    newer.tokens.iter().all(listed)
+                };
                 out.push(Instruction {
                     family,
                     slots: slots.to_vec(),
@@ -368,6 +409,7 @@ impl Reader {
                         true => self.gpus.clone(),
                         false => said.gpus.clone(),
                     },
+                    newer: self.newer.iter().filter(possible).cloned().collect(),
                     orders: self.orders || said.orders,
                     pure: self.pure,
                     checks: said.checks.clone(),
@@ -538,6 +580,22 @@ mod tests {
         assert!(d.wider && d.sinks && d.braces && d.direction == Direction::Write);
         assert_eq!(ld.operands[1].form, OperandForm::Address("global"));
         assert_eq!(ld.operands[2].present, Some(("weak", "")));
+    }
+
+    #[test]
+    fn newer_tokens_are_those_that_a_line_can_have() {
+        let text = "@set wide = b64 f64\n@since 1.0 sm_70\n@newer v4&@wide 8.8 sm_100\n@newer new 9.3\n\
+                    ld{.<vec=v2 v4>}.<type=b32 b64>  =d, [addr]\n@newer\nld{.new}.b8  =d, [addr]";
+        let table = read("test", text).unwrap();
+        let [ld, after] = table.as_slice() else {
+            panic!("two instructions")
+        };
+        assert_eq!(ld.newer.len(), 1, "no f64, and no `new`");
+        assert_eq!(
+            (ld.newer[0].tokens.as_slice(), ld.newer[0].ptx),
+            (&["v4", "b64"][..], (8, 8))
+        );
+        assert!(after.newer.is_empty());
     }
 
     #[test]

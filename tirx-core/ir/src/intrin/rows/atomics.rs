@@ -32,7 +32,7 @@ const fn update(name: &'static str, script: &'static str) -> Row {
         .checked(known)
         .traits(UPDATE)
         .aligned(of_the_access)
-        .needs(CLUSTER)
+        .needs(NEWER)
 }
 
 rows! { $ atomics {

@@ -274,7 +274,7 @@ rows! { $ copies {
             arg("load_mode", LOAD_MODE), arg("mbar_is_shared_addr", ArgKind::Flag), list("coords", I32, coordinates),
         ])
         .completed(HINT, policy).checked(group)
-        .arch(SM_90).needs(&[("cta_group", "2", BLACKWELL), ("load_mode", "tile_gather4", BLACKWELL)])
+        .arch(SM_90).needs(&[("cta_group", "2", BLACKWELL), ("load_mode", "tile_gather4", GpuSet::least(100))])
         .traits(BULK).section("cp.async.bulk.tensor").sources(&["tensormap_addr"]).destinations(&["dst_ptr"]);
 
     /// Copies a box of the tensor of a tensor map, at `coords` (the innermost dimension first), to shared memory; its bytes count at

@@ -259,6 +259,12 @@ const WARP: Traits = Traits::PLAIN.of(Collective::Warp);
 const ANY_OUT: ArgKind = ArgKind::Register(Access::Out, Ty::FromWords);
 const ANY_IN: ArgKind = ArgKind::Register(Access::In, Ty::FromWords);
 
+/// Products of two 8 x 4 and 4 x 8 tiles of float16 are older than all others.
+fn mma_gpus(call: &Operands) -> Option<(&'static str, GpuSet)> {
+    let oldest = call.text("shape") == "m8n8k4" && ptx_name(call.text("a_type")) == Some("f16");
+    (!oldest).then_some(("", GpuSet::least(80)))
+}
+
 rows! { $ matrix {
     /// Loads `num` 8x8 matrices of 16-bit elements from shared memory: lane `8 * i + r` gives the address of row `r` of matrix `i`,
     /// and each lane gets two elements of each matrix. `trans` transposes them.
@@ -302,7 +308,7 @@ rows! { $ matrix {
             arg("saturate", ArgKind::Bool), optional("bit_op", ArgKind::Text(&["xor", "and"])),
         ])
         .completed(&[], mma_complete).checked(mma)
-        .arch(GpuSet::least(80))
+        .arch(GpuSet::least(70)).needs_by(mma_gpus)
         .needs(&[
             ("a_type", "e4m3", GpuSet::least(89)), ("a_type", "e5m2", GpuSet::least(89)),
             ("a_type", "float8_e4m3fn", GpuSet::least(89)), ("a_type", "float8_e5m2", GpuSet::least(89)),

@@ -81,7 +81,7 @@ rows! { $ mbarrier {
         .completed(&[], space).checked(arrival)
         .arch(GpuSet::least(80))
         .needs(&[
-            ("space", "shared::cluster", SM_90), ("has_count", "1", SM_90), ("sem", "release", SM_90), ("sem", "relaxed", SM_90),
+            ("space", "shared::cluster", SM_90), ("has_count", "1", SM_90), ("scope", "cluster", SM_90), ("sem", "relaxed", SM_90),
         ])
         .traits(Traits::SYNC).section("mbarrier.arrive");
 

@@ -17,8 +17,13 @@ pub(super) const TYPE: ArgKind = ArgKind::Text(ELEMENT_NAMES);
 /// A state space; none for a generic address.
 pub(super) const SPACE: ArgKind =
     ArgKind::Text(&["global", "shared", "shared::cta", "shared::cluster", "local", ""]);
-pub(super) const CLUSTER: &[(&str, &str, GpuSet)] =
-    &[("scope", "cluster", SM_90), ("space", "shared::cluster", SM_90)];
+/// Modifiers of accesses that not every GPU has.
+pub(super) const NEWER: &[(&str, &str, GpuSet)] = &[
+    ("scope", "cluster", SM_90),
+    ("space", "shared::cluster", SM_90),
+    ("has_cache", "1", GpuSet::least(80)),
+    ("prefetch_size", "L2::256B", GpuSet::least(80)),
+];
 const SCOPE: ArgKind = ArgKind::Text(&["cta", "cluster", "gpu", "sys"]);
 const VEC: ArgKind = ArgKind::Text(&["", "v2", "v4", "v8"]);
 const L1: ArgKind = ArgKind::Text(&[
@@ -132,7 +137,7 @@ const fn load(name: &'static str, script: &'static str) -> Row {
         .traits(STRONG_LOAD)
         .destinations(&["dst"])
         .aligned(of_the_access)
-        .needs(CLUSTER)
+        .needs(NEWER)
         .needs_by(wide)
         .section("ld")
 }
@@ -144,7 +149,7 @@ const fn store(name: &'static str, script: &'static str) -> Row {
         .traits(STRONG_STORE)
         .sources(&["src"])
         .aligned(of_the_access)
-        .needs(CLUSTER)
+        .needs(NEWER)
         .needs_by(wide)
         .section("st")
 }
@@ -283,7 +288,7 @@ rows! { $ memory {
         .args(loaded!(arg("cache_policy", U64), arg("cop", ArgKind::Text(&["", "ca", "cg", "cs"]))))
         .signature("(addr, return_type, ptx_type, *, dst=None, cop='', vec='', cache_hint='', cache_policy=None, l1_evict='', \
                     l2_evict='', prefetch_size='')")
-        .traits(LOAD).needs(&[]).section("ld.global.nc");
+        .traits(LOAD).section("ld.global.nc");
     /// Loads relaxed: atomically with respect to the threads of `scope`.
     PtxLdRelaxed = load("tirx.ptx.ld_relaxed", "ptx.ld_relaxed")
         .args(loaded!(arg("cache_policy", U64), arg("scope", SCOPE), arg("space", SPACE)))

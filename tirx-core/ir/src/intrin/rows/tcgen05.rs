@@ -273,6 +273,11 @@ fn complete_masks(given: &mut Given) -> Result<(), String> {
     Ok(())
 }
 
+/// Products of bytes are not of every GPU of the families.
+fn mma_gpus(call: &Operands) -> Option<(&'static str, GpuSet)> {
+    (kind_of(call) == Ok("i8")).then_some((" of int8", EXACT))
+}
+
 fn mma(call: &Operands) -> Result<(), String> {
     let kind = kind_of(call)?;
     let ws = call.flag("weight_stationary");
@@ -551,7 +556,7 @@ rows! { $ tcgen05 {
             list("disable_output_lane", U32, masks), optional("pred", I32),
         ])
         .completed(&[], complete_masks).checked(mma)
-        .arch(BLACKWELL).traits(ENGINE).section("tcgen05.mma");
+        .arch(BLACKWELL).needs_by(mma_gpus).traits(ENGINE).section("tcgen05.mma");
 
     /// The same for a sparse A: two of four elements are stored, chosen by the metadata at `sp_tmem_addr` in tensor
     /// memory.
@@ -568,7 +573,7 @@ rows! { $ tcgen05 {
             arg("scale_input_d", ArgKind::Immediate(0, 15)), list("disable_output_lane", U32, masks),
         ])
         .completed(&[], complete_masks).checked(mma)
-        .arch(BLACKWELL).traits(ENGINE).section("tcgen05.mma.sp");
+        .arch(BLACKWELL).needs_by(mma_gpus).traits(ENGINE).section("tcgen05.mma.sp");
 
     /// As `T.ptx.tcgen05.mma` of A and B whose blocks are scaled: `sfa_tmem_addr` and `sfb_tmem_addr` are the scale factors, in tensor
     /// memory.
