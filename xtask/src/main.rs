@@ -29,7 +29,12 @@ mod targets;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use tirx_build::{Environment, toolchain};
+
 use process::{Result, cargo, output, run};
+
+/// The release of CUDA whose nvcc the tests run.
+const CUDA: &str = "13.0";
 
 /// The workspace's root.
 fn root() -> &'static Path {
@@ -38,19 +43,12 @@ fn root() -> &'static Path {
 
 fn test(args: &[String]) -> Result<()> {
     // The tests compile every kernel with nvcc and read machine code with nvdisasm: each is installed if it is missing.
-    for what in ["install", "nvdisasm"] {
-        let tirx = [
-            "run",
-            "--quiet",
-            "-p",
-            "cargo-tirx",
-            "--",
-            "tirx",
-            "toolchain",
-            what,
-        ];
-        run(&mut cargo(tirx))?;
-    }
+    let environment = Environment::process();
+    let mut say = |line: &str| println!("{line}");
+    let release = CUDA.parse().map_err(|_| format!("{CUDA} is no release"))?;
+    let nvcc = toolchain::install(&environment, release, &mut say)?;
+    let disassembler = toolchain::install_disassembler(&environment, &mut say)?;
+    println!("{nvcc}\n{}", disassembler.display());
     // One test shares compiled kernels through sccache; without it the test prints a note and passes.
     let tools = root().join("target/tools/sccache");
     if !tools.is_dir() {

@@ -148,15 +148,15 @@ fn tests(root: &Path, folders: &Folders) -> Result<()> {
         node
     };
     let native = root.join("target/playground-native.jsonl");
-    run(cargo([
-        "run",
+    // With the features of the whole workspace, with which `cargo xtask test` has built everything.
+    run(&mut cargo([
+        "build",
         "--quiet",
-        "--package",
-        "tirx-tests",
+        "--workspace",
         "--example",
         "playground",
-    ])
-    .arg(&native))?;
+    ]))?;
+    run(Command::new(root.join("target/debug/examples/playground")).arg(&native))?;
     run(node("test/same.mjs").arg(&native))?;
     chromium()?;
     run(&mut node("test/page.mjs"))

@@ -22,16 +22,16 @@ pub fn script(path: impl Into<PathBuf>, body: &str) -> PathBuf {
     path
 }
 
-/// Writes a script that compiles nothing and answers as the nvcc of `release` (`13.0`). It runs `commands`, which find its arguments in
-/// `$*`. Its output is a fat binary of one PTX entry: the arguments and a checksum of the text.
+/// Writes a script that compiles nothing and answers as the nvcc of `release` (`13.0`). Its output is a fat binary of one PTX entry:
+/// the arguments and a checksum of the text. It runs `commands` first, in which `$*` is the arguments and `$all` the entry.
 ///
 /// # Panics
 /// As [`script`].
 pub fn nvcc(path: impl Into<PathBuf>, release: &str, commands: &str) -> PathBuf {
     let body = format!(
         "case $1 in --version) echo 'Cuda compilation tools, release {release}, V{release}.88'; exit;; esac\n\
-         {commands}\n\
          all=\"$* $(cksum < kernel.cu)\"\n\
+         {commands}\n\
          while [ $# -gt 0 ]; do if [ \"$1\" = -o ]; then out=$2; fi; shift; done\n\
          {{ printf '\\120\\355\\125\\272\\001\\000\\020\\000\\100\\002\\000\\000\\000\\000\\000\\000'\n\
          printf '\\001\\000\\001\\001\\100\\000\\000\\000\\000\\002\\000\\000\\000\\000\\000\\000'\n\
