@@ -204,6 +204,7 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
     SPAN = T.meta_var(4 if FORMAT == "INT4_128" else 2 if FORMAT == "FP8" else 1)
     # The shift of a float8 without its sign to its place in a 16-bit float.
     MAGNITUDE = T.meta_var(4 if BF16 else 7)
+    MINIMA = T.meta_var(INT4 or FORMAT == "Q4_K")
     # The words that a lane loads of a row in 256 columns: the numbers, then their factors.
     NUMBERS = T.meta_var({"Q4_K": 12, "Q6_K": 12, "Q8_0": 16, "INT4": 8, "INT4_128": 8, "FP8": 16}[FORMAT])
     FACTORS_OF = T.meta_var({"Q4_K": 0, "Q6_K": 9, "Q8_0": 8, "INT4": 16, "INT4_128": 4, "FP8": 4}[FORMAT])
@@ -214,8 +215,9 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
     parts = T.alloc_shared((2, WARPS, TILES, 16, 8), "float32")
     raw = T.alloc_local((2, NUMBERS), "uint32")
     ahead = T.alloc_local((2, NUMBERS), "uint32")
-    raw_factors = T.alloc_local((2, T.max(FACTORS_OF, 1)), "uint32")
-    factors_ahead = T.alloc_local((2, T.max(FACTORS_OF, 1)), "uint32")
+    if FACTORS_OF > 0:
+        raw_factors = T.alloc_local((2, FACTORS_OF), "uint32")
+        factors_ahead = T.alloc_local((2, FACTORS_OF), "uint32")
     by_4_words = T.decl_buffer((NUMBERS // 2,), "uint32x4", data=ahead.data, scope="local")
     by_2_words = T.decl_buffer((NUMBERS,), "uint32x2", data=ahead.data, scope="local")
     xs = T.alloc_local((TILES, 4), "uint32")
@@ -223,11 +225,13 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
     halves = T.decl_buffer((TILES * 2,), "uint32x2", data=xs.data, scope="local")
     a = T.alloc_local((4,), "uint32")
     b = T.alloc_local((2,), "uint32")
-    second = T.alloc_local((4,), "uint32")               # another operand for the same numbers of X
+    if FORMAT != "FP8":
+        second = T.alloc_local((4,), "uint32")           # another operand for the same numbers of X
     part = T.alloc_local((TILES * 4,), "float32")
-    sums = T.alloc_local((TILES * 4,), "float32")
     scaled = T.alloc_local((2,), "float32")
-    least = T.alloc_local((2,), "float32")
+    if MINIMA:
+        sums = T.alloc_local((TILES * 4,), "float32")
+        least = T.alloc_local((2,), "float32")
     acc = T.alloc_local((TILES * 4,), "float32")
     own: T.int32 = warp - T.truncdiv(warp, warps) * warps
     row: T.int32 = T.truncdiv(lane, 4)
@@ -240,7 +244,7 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
     if FORMAT == "Q6_K":
         for e in T.unroll(4):
             second[e] = T.uint32(SIGNS | 0x00200020)
-    elif FORMAT != "Q8_0":
+    elif MINIMA:
         for e in T.unroll(4):
             second[e] = T.uint32(ONES)
 
@@ -339,13 +343,14 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
     def clear():
         for e in T.unroll(TILES * 4):
             part[e] = T.float32(0)
-            sums[e] = T.float32(0)
+            if MINIMA:
+                sums[e] = T.float32(0)
 
     @T.inline
-    def add(minima):
+    def add():
         for t, r, e in T.grid(TILES, 2, 2):
             acc[t * 4 + r * 2 + e] = T.fma(scaled[r], part[t * 4 + r * 2 + e], acc[t * 4 + r * 2 + e])
-            if minima:
+            if MINIMA:
                 acc[t * 4 + r * 2 + e] = T.fma(least[r], sums[t * 4 + r * 2 + e], acc[t * 4 + r * 2 + e])
 
     @T.inline
@@ -375,7 +380,7 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
                 times_byte(least, r, both[r, 1], zero[r, 1], table[r, 2 + i // 4], i % 4 * 8)
                 if BF16:
                     least[r] = T.fma(scaled[r], T.float32(-BIAS), least[r])
-            add(True)
+            add()
 
     @T.inline
     def multiply_q6_k(number):
@@ -395,7 +400,7 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
                     whole: T.let = half(raw_factors[r, 8]) * T.float32(UNIT)
                     each(bits[0], shifted(T.bitwise_xor(raw_factors[r, i], T.uint32(0x8080)), h * 8 - 8), 0xFF00, 0x47000000)
                     scaled[r] = T.fma(whole, T.reinterpret("float32", bits[0]), whole * T.float32(-32896.0))
-                add(False)
+                add()
 
     @T.inline
     def multiply_q8_0(number):
@@ -411,7 +416,7 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
                 multiply_both(j * 2, j * 2 + 1, "part")
             for r in T.unroll(2):
                 scaled[r] = half(raw_factors[r, i]) * T.float32(UNIT)
-            add(False)
+            add()
 
     @T.inline
     def multiply_fp8(number):
@@ -433,7 +438,7 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
                 scaled[r] = T.reinterpret("float32", raw_factors[r, k])
                 if not BF16:
                     scaled[r] = scaled[r] * T.float32(256.0)
-            add(False)
+            add()
 
     @T.inline
     def multiply_int4(number):
@@ -450,7 +455,7 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
                 factor: T.let = half(raw_factors[r, k])
                 scaled[r] = factor * T.float32(UNIT)
                 least[r] = (T.cast(raw_factors[r, 8 // SPAN + k], "float32") + T.float32(BIAS)) * (-factor)
-            add(True)
+            add()
 
     @T.inline
     def end_unit(unit, side):
@@ -479,8 +484,9 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
             for r in T.unroll(2):
                 for e in T.unroll(NUMBERS):
                     raw[r, e] = ahead[r, e]
-                for e in T.unroll(FACTORS_OF):
-                    raw_factors[r, e] = factors_ahead[r, e]
+                if FACTORS_OF > 0:
+                    for e in T.unroll(FACTORS_OF):
+                        raw_factors[r, e] = factors_ahead[r, e]
             if step + 1 < steps:
                 load_ahead(unit, number + warps)
             elif round + 1 < rounds:
