@@ -30,14 +30,16 @@ fn offsets(index: &Lanes32, plus: u32, mask: u32) -> Lanes32 {
     at
 }
 
-/// Whether all offsets are less than `limit` (a compare and an OR per lane, which SSE2 has; it has no maximum).
+/// Whether all offsets are less than `limit`, which is at most 2^31: neither the offset nor its distance from the last one is
+/// negative (a difference and two ORs per lane, which SSE2 has; it has no maximum, and no comparison of unsigned numbers).
 #[inline(always)]
 fn all_below(at: &Lanes32, limit: u32) -> bool {
+    let last = limit.wrapping_sub(1);
     let mut beyond = 0u32;
     for at in at {
-        beyond |= (*at >= limit) as u32;
+        beyond |= *at | last.wrapping_sub(*at);
     }
-    beyond == 0
+    limit > 0 && beyond >> 31 == 0
 }
 
 impl Machine<'_, '_> {
@@ -340,4 +342,27 @@ impl Machine<'_, '_> {
 #[inline(always)]
 fn words_from(storage: &Storage, first: usize) -> u32 {
     (storage.bytes / 4).saturating_sub(first).min(1 << 31) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_compared_without_sign() {
+        for (offset, limit, below) in [
+            (0, 1, true),
+            (1, 1, false),
+            (0, 0, false),
+            (u32::MAX, 1 << 31, false),
+            ((1 << 31) - 1, 1 << 31, true),
+            (1 << 31, 1 << 31, false),
+            (1 << 31, 5, false),
+            (5, 4, false),
+        ] {
+            let mut at = [0; LANES];
+            at[17] = offset;
+            assert_eq!(all_below(&at, limit), below, "{offset} of {limit}");
+        }
+    }
 }

@@ -174,8 +174,13 @@ impl Pages {
                 most[i] = most[i].max(part[i]);
             }
         }
-        let low = least.into_iter().fold(u16::MAX, u16::min);
-        let high = most.into_iter().fold(0, u16::max);
+        for half in [4, 2, 1] {
+            for i in 0..half {
+                least[i] = least[i].min(least[i + half]);
+                most[i] = most[i].max(most[i + half]);
+            }
+        }
+        let (low, high) = (least[0], most[0]);
         let mut pages = (usize::from(low) >> PAGE, usize::from(high) >> PAGE);
         if beyond >> NAMED != 0 {
             let places = || at.iter().map(|at| first + *at as usize);
