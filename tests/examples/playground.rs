@@ -20,7 +20,7 @@ fn line(path: &std::path::Path) -> Result<Option<String>, String> {
     }
     let source = Source {
         name: format!("{}.py", case.name()),
-        text: few_seeds(&with_defines(&case.text)),
+        text: with_defines(&case.text),
         files: beside(path)?,
         ..Source::default()
     };
@@ -62,23 +62,6 @@ fn line(path: &std::path::Path) -> Result<Option<String>, String> {
         }
     }
     Ok(Some(lines))
-}
-
-/// The schedules of a run that are compared: the filetests run all of them, and each is the same code in WebAssembly.
-const MAX_SEEDS: u32 = 2;
-
-/// The text with at most [`MAX_SEEDS`] schedules for each run.
-fn few_seeds(text: &str) -> String {
-    let line = |line: &str| {
-        let seeds = line
-            .strip_prefix('#')
-            .and_then(|rest| rest.trim().strip_prefix("seeds:"));
-        match seeds.and_then(|seeds| seeds.trim().parse::<u32>().ok()) {
-            Some(seeds) => format!("#   seeds: {}\n", seeds.min(MAX_SEEDS)),
-            None => format!("{line}\n"),
-        }
-    };
-    text.lines().map(line).collect()
 }
 
 /// The text with the values of its `-D` lines in its `# sim:` lines: the playground knows these only.
