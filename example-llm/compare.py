@@ -48,8 +48,7 @@ def logits(executable, name, model, steps=6):
 def speed(executable):
     shape = dict(vocab_size=128256, hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32,
                  num_key_value_heads=8, max_position_embeddings=8192)
-    for arguments in (["--prompt-length", 2048, "--tokens", 64], ["--prompt-length", 4096, "--tokens", 2, "--batch", 4],
-                      ["--prompt-length", 128, "--tokens", 64, "--batch", 16]):
+    for arguments in (["--prompt-length", 2048, "--tokens", 64], ["--prompt-length", 4096, "--tokens", 32, "--batch", 4]):
         print("example-llm --random 8b", *arguments)
         print(run(executable, "--random", "8b", *arguments)[1], end="", flush=True)
     torch.set_default_dtype(torch.bfloat16)

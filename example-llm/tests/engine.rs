@@ -18,7 +18,7 @@ fn steps_continue_prompts() {
     let stream = Device::new_simulator().default_stream();
     let engine = |rows| Engine::new(&stream, Model::random(&stream).unwrap(), rows, 64).unwrap();
     let (mut two, mut one) = (engine(2), engine(1));
-    let mut tokens = vec![vec![7, 8, 9], vec![1; 20]];
+    let mut tokens = [vec![7, 8, 9], vec![1; 20]];
     for (row, tokens) in tokens.iter_mut().enumerate() {
         let first = two.begin(row, tokens, Options::greedy()).unwrap();
         tokens.push(first);

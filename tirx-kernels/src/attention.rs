@@ -44,7 +44,6 @@ mod sealed {
         kernels::attention_forward::Element
         + kernels::attention_forward_wide::Element
         + kernels::attention_forward_three::Element
-        + kernels::attention_forward_176::Element
         + kernels::attention_forward_warps::Element
         + kernels::attention_backward_prepare::Element
         + kernels::attention_backward::Element

@@ -1,5 +1,6 @@
 //! The command line as users see it: output, messages and exit codes.
 
+mod accumulators;
 mod bench;
 mod editors;
 mod fix;

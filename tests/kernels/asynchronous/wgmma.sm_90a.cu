@@ -3,6 +3,16 @@
 #include <cstdint>
 #include <cuda_fp16.h>
 
+// ptxas 13.0 can move the read of an accumulator before the wait for it. The empty assembly keeps it in its register.
+__device__ __forceinline__ void tirx_finished_register(float& value) { asm volatile("" : "+f"(value) : : "memory"); }
+__device__ __forceinline__ void tirx_finished_register(int& value) { asm volatile("" : "+r"(value) : : "memory"); }
+__device__ __forceinline__ void tirx_finished_register(unsigned int& value) { asm volatile("" : "+r"(value) : : "memory"); }
+template <typename T, int N>
+__device__ __forceinline__ void tirx_finished(T (&registers)[N]) {
+  #pragma unroll
+  for (int i = 0; i < N; ++i) tirx_finished_register(registers[i]);
+}
+
 __device__ __forceinline__ void tirx_ptx_wgmma_commit_group() {
   asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory");
 }
@@ -101,6 +111,10 @@ extern "C" __global__ void __launch_bounds__(128) products_kernel(float* __restr
   tirx_ptx_wgmma_mma_async_ss_64_16_32_float8_e4m3fn_float32_1_1(1, descA[0], descB[0], &acc[0], &acc[1], &acc[2], &acc[3], &acc[4], &acc[5], &acc[6], &acc[7]);
   tirx_ptx_wgmma_commit_group();
   tirx_ptx_wgmma_wait_group_0();
+  tirx_finished(a);
+  tirx_finished(acc);
+  tirx_finished(v_half);
+  tirx_finished(ints);
   tirx_ptx_wgmma_noop_barrier(&acc[0]);
   D_ptr[(int)threadIdx.x * 8] = acc[0] + (float)ints[0] + (float)v_half[0];
   tirx_ptx_wgmma_noop_barrier(&acc[1]);

@@ -27,16 +27,15 @@ pub(super) struct Tile {
     keys: usize,
     columns: i64,
     columns_of_v: i64,
-    /// The queries and keys from which it is the fastest of its columns on an H100.
+    /// The queries and keys from which it is the fastest of its columns on an H200.
     from: usize,
 }
 
 /// The tiles that are built. Of those that take a head, the first ones have the fewest columns.
-const TILES: [Tile; 6] = [
+const TILES: [Tile; 5] = [
     Tile::new(2, 128, 64, 64, 0),
-    Tile::new(3, 128, 64, 64, 2048),
+    Tile::new(3, 128, 64, 64, 512),
     Tile::new(2, 128, 128, 128, 0),
-    Tile::new(2, 176, 128, 128, 8192),
     Tile::new(2, 64, 192, 128, 0),
     Tile::new(2, 64, 256, 256, 0),
 ];
@@ -178,11 +177,10 @@ impl Choice {
                 }
                 // Larger tiles are built without the work that only some calls need.
                 let plain = cap == 0.0 && window == 0 && starts_of_q.is_empty();
-                match (tile.warpgroups, tile.keys, tile.columns) {
-                    (3, ..) if plain => launch!(attention_forward_three),
-                    (_, 176, _) if plain => launch!(attention_forward_176),
-                    (_, _, 192) => launch!(attention_forward_wide),
-                    (_, _, columns) => launch!(
+                match (tile.warpgroups, tile.columns) {
+                    (3, _) if plain => launch!(attention_forward_three),
+                    (_, 192) => launch!(attention_forward_wide),
+                    (_, columns) => launch!(
                         attention_forward,
                         kernels::attention_forward::Constexpr {
                             DQ: columns,
@@ -256,11 +254,7 @@ mod tests {
         );
         assert_eq!(
             names(true, 50, 72, 40),
-            [
-                "warpgroups 128x128x128",
-                "warpgroups 128x176x128",
-                "warps 128x128"
-            ]
+            ["warpgroups 128x128x128", "warps 128x128"]
         );
         assert_eq!(
             names(true, 50, 192, 128),
@@ -276,9 +270,9 @@ mod tests {
     fn long_sequences_take_larger_tiles() {
         let first = |queries, keys, head| names_of_length(true, queries, keys, head, head).swap_remove(0);
         assert_eq!(first(4096, 4096, 64), "warpgroups 192x128x64");
+        assert_eq!(first(512, 512, 64), "warpgroups 192x128x64");
         assert_eq!(first(100, 4096, 64), "warpgroups 128x128x64");
         assert_eq!(first(4096, 4096, 128), "warpgroups 128x128x128");
-        assert_eq!(first(16_384, 16_384, 128), "warpgroups 128x176x128");
     }
 
     #[test]

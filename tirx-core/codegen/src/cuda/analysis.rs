@@ -3,9 +3,9 @@
 use crate::ir::abi::keys;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::types;
+use super::{defects, types};
 use crate::intrin::row::{Engine, Synchronizes};
 use crate::intrin::{Effect, Op};
 use crate::ir::{
@@ -60,6 +60,8 @@ pub(super) struct Facts {
     pub(super) other_devices: bool,
     /// Whether bulk copies or tensor cores access its shared memory.
     pub(super) engines: bool,
+    /// The registers that `wgmma` writes or reads, as data pointers.
+    pub(super) wgmma_registers: FxHashSet<Var>,
 }
 
 impl Facts {
@@ -114,6 +116,10 @@ impl Visitor for Facts {
             let engine = op.traits().engine;
             self.engines |= matches!(engine, Engine::BulkCopy | Engine::Wgmma | Engine::Tcgen05);
             self.other_devices |= synchronizes_devices(expr);
+            if defects::is_wgmma(expr) {
+                let mut registers = Registers(&mut self.wgmma_registers);
+                registers.walk_expr(expr);
+            }
         }
         match &expr.kind {
             ExprKind::Var(var) => {
@@ -188,6 +194,22 @@ impl Visitor for Facts {
 
     // Shapes and strides of a declaration generate no code.
     fn visit_buffer_def(&mut self, _buffer: &Buffer) {}
+}
+
+/// Finds arrays in registers with elements of 32 bits.
+struct Registers<'a>(&'a mut FxHashSet<Var>);
+
+impl Visitor for Registers<'_> {
+    fn visit_expr(&mut self, expr: &Expr) {
+        if let ExprKind::BufferLoad { buffer, .. } = &expr.kind
+            && buffer.scope() == "local"
+            && buffer.dtype.is_scalar()
+            && buffer.dtype.bits == 32
+        {
+            self.0.insert(buffer.data.clone());
+        }
+        self.walk_expr(expr);
+    }
 }
 
 /// The combined effect of evaluating `e`.

@@ -53,6 +53,8 @@ pub(super) struct Emitter<'u, 'm> {
     /// Ranges of integer variables.
     pub(super) analyzer: Analyzer,
     pub(super) facts: Facts,
+    /// The arrays in scope that `wgmma` writes or reads.
+    pub(super) wgmma_registers: Vec<String>,
     pub(super) digits: Digits,
     pub(super) static_shared: usize,
     pub(super) dynamic_shared: bool,
@@ -89,6 +91,7 @@ impl<'u, 'm> Emitter<'u, 'm> {
             pointers: FxHashMap::default(),
             analyzer: Analyzer::new(),
             facts: Facts::from_body(&func.body),
+            wgmma_registers: Vec::new(),
             digits: Digits::default(),
             static_shared: 0,
             dynamic_shared: false,

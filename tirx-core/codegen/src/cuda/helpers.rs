@@ -107,6 +107,8 @@ pub(super) enum Helper {
     Bf16MinMax,
     /// `tirx_negated(int)`.
     Negated,
+    /// `tirx_finished(array)`: accumulators of `wgmma` that a wait has made readable.
+    Finished,
     /// `tirx_negated_wide(uint64_t)`.
     NegatedWide,
     /// `tirx_with_low_word(uint64_t, unsigned int)`.
@@ -195,6 +197,7 @@ impl Helper {
             Helper::HalfMinMax => min_max_16("half"),
             Helper::Bf16MinMax => min_max_16("nv_bfloat16"),
             Helper::Negated => defects::NEGATED.into(),
+            Helper::Finished => defects::FINISHED.into(),
             Helper::NegatedWide => defects::NEGATED_WIDE.into(),
             Helper::WithLowWord => WITH_LOW_WORD.into(),
             Helper::Hidden => defects::HIDDEN.into(),

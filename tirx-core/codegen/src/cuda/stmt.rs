@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::analysis::effect;
 use super::code::{Code, level, string_literal};
+use super::defects;
 use super::emitter::{Emitter, Pointer};
 use super::helpers::{Header, Helper};
 use crate::arith::{ConstIntBound, fold};
@@ -135,7 +136,9 @@ impl Emitter<'_, '_> {
     pub(super) fn block(&mut self, body: &Stmt) -> Result<()> {
         self.indent += 1;
         self.names.open();
+        let outer = self.wgmma_registers.len();
         let result = self.stmt(body);
+        self.wgmma_registers.truncate(outer);
         self.names.close();
         self.indent -= 1;
         result
@@ -177,6 +180,12 @@ impl Emitter<'_, '_> {
         self.discards_value = false;
         let code = code?;
         self.line(&format!("{};", code.text));
+        if defects::waits_for_all_wgmma(e) {
+            for registers in self.wgmma_registers.clone() {
+                self.unit.needs.helpers.insert(Helper::Finished);
+                self.line(&format!("tirx_finished({registers});"));
+            }
+        }
         Ok(())
     }
 
@@ -465,6 +474,11 @@ impl Emitter<'_, '_> {
                 };
                 let name = self.names.fresh(&buffer.name);
                 self.line(&format!("{prefix}{ty} {name}[{size}];"));
+                // Registers of operands A may be pairs of 16 bits: they are no results.
+                let is_result = buffer.dtype.is_scalar() && buffer.dtype.bits == 32;
+                if is_result && self.facts.wgmma_registers.contains(&buffer.data) {
+                    self.wgmma_registers.push(name.clone());
+                }
                 self.define(buffer, name, ty);
             }
             "shared" => {

@@ -75,6 +75,15 @@
 //!   own then ([`spins`]). Not found are atomic operations of inline CUDA text.
 //! - *Tests:* `tests/kernels/memory/atomic_begins_a_loop.py` (on a GPU), those of `cuda/tests.rs`.
 //!
+//! # An accumulator is read before the wait for it
+//!
+//! - *Breaks:* behind a loop with `wgmma`, a conversion of accumulators is moved before `wgmma.wait_group 0`, where the
+//!   tensor core still adds to them: one result of 128 in each thread is wrong.
+//! - *Versions:* ptxas 13.0, for one of 195 kernels with `wgmma`; the PTX is right.
+//! - *Written instead:* behind a wait for all groups, an empty `asm volatile` takes and gives each register of `wgmma`
+//!   (`tirx_finished`), as libraries in C++ do. nvcc then keeps each accumulator in one register over the wait.
+//! - *Tests:* `cli/accumulators.rs` reads the machine code of `docs/book/src/ladder`; `10-stores` was the kernel.
+//!
 //! # Some bits of a loop's variable are taken to be the same in all turns
 //!
 //! - *Breaks:* `(x & 56) >> 3`, and `x % 64 / 8`, of an `x = 2 * s + 25` that changes with a loop's variable `s`: in two of a
@@ -92,6 +101,7 @@ use super::analysis::Facts;
 use super::helpers::Helper;
 use super::types;
 use crate::intrin::Op;
+use crate::intrin::row::Engine;
 use crate::ir::{BinOp, DType, Expr, ExprKind, Type};
 
 /// The helper that negates a value of a dtype, where the operator would be miscompiled.
@@ -171,6 +181,41 @@ pub(super) fn instruction_spins(text: &str) -> bool {
     })
 }
 
+/// Whether a call is a `wgmma`.
+pub(super) fn is_wgmma(call: &Expr) -> bool {
+    match &call.kind {
+        ExprKind::Call {
+            op: Op::PtxInstruction,
+            args,
+        } => mnemonic(args).starts_with("wgmma.mma_async"),
+        ExprKind::Call { op, .. } => op.traits().engine == Engine::Wgmma,
+        _ => false,
+    }
+}
+
+/// Whether no `wgmma` is in flight behind a call.
+pub(super) fn waits_for_all_wgmma(call: &Expr) -> bool {
+    match &call.kind {
+        ExprKind::Call {
+            op: Op::PtxInstruction,
+            args,
+        } => {
+            mnemonic(args).starts_with("wgmma.wait_group")
+                && args.last().is_some_and(|groups| groups.is_int(0))
+        }
+        ExprKind::Call {
+            op: Op::PtxWgmmaWaitGroup,
+            args,
+        } => args.first().is_some_and(|groups| groups.is_int(0)),
+        _ => false,
+    }
+}
+
+fn mnemonic(args: &[Expr]) -> &str {
+    let mnemonic = args.get(tirx_ir::at!(PtxInstruction.mnemonic));
+    mnemonic.and_then(Expr::as_str).unwrap_or_default()
+}
+
 /// A statement that makes the retries after it a loop of their own.
 pub(super) const OWN_LOOP: &str = "__syncwarp(__activemask());";
 
@@ -182,6 +227,19 @@ template <typename T, typename V>
 __device__ __forceinline__ T tirx_atomic_add(T* pointer, V value) {
   __syncwarp(__activemask());
   return atomicAdd(pointer, (T)value);
+}
+";
+
+/// The definition of `tirx_finished`.
+pub(super) const FINISHED: &str = "\
+// ptxas 13.0 can move the read of an accumulator before the wait for it. The empty assembly keeps it in its register.
+__device__ __forceinline__ void tirx_finished_register(float& value) { asm volatile(\"\" : \"+f\"(value) : : \"memory\"); }
+__device__ __forceinline__ void tirx_finished_register(int& value) { asm volatile(\"\" : \"+r\"(value) : : \"memory\"); }
+__device__ __forceinline__ void tirx_finished_register(unsigned int& value) { asm volatile(\"\" : \"+r\"(value) : : \"memory\"); }
+template <typename T, int N>
+__device__ __forceinline__ void tirx_finished(T (&registers)[N]) {
+  #pragma unroll
+  for (int i = 0; i < N; ++i) tirx_finished_register(registers[i]);
 }
 ";
 
