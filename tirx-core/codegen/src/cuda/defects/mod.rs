@@ -101,6 +101,7 @@ use super::analysis::Facts;
 use super::helpers::Helper;
 use super::types;
 use crate::intrin::Op;
+use crate::intrin::mnemonic::InstructionCall;
 use crate::intrin::row::Engine;
 use crate::ir::{BinOp, DType, Expr, ExprKind, Type};
 
@@ -199,14 +200,18 @@ pub(super) fn waits_for_all_wgmma(call: &Expr) -> bool {
         ExprKind::Call {
             op: Op::PtxInstruction,
             args,
-        } => {
-            mnemonic(args).starts_with("wgmma.wait_group")
-                && args.last().is_some_and(|groups| groups.is_int(0))
+        } if mnemonic(args).starts_with("wgmma.wait_group") => {
+            let call = InstructionCall::read(args);
+            let groups = call.as_ref().ok().and_then(|call| call.operands.first());
+            groups.is_some_and(|(_, groups)| groups.first().is_some_and(|groups| groups.is_int(0)))
         }
         ExprKind::Call {
             op: Op::PtxWgmmaWaitGroup,
             args,
-        } => args.first().is_some_and(|groups| groups.is_int(0)),
+        } => {
+            let groups = args.get(tirx_ir::at!(PtxWgmmaWaitGroup.n));
+            groups.is_some_and(|groups| groups.is_int(0))
+        }
         _ => false,
     }
 }
