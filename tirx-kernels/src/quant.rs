@@ -10,7 +10,7 @@
 //! | float8 | a group: a float32 factor | 8 and 32 for each group |
 //!
 //! A matrix `[outputs, columns]` in a format of GGUF is a tensor of bytes, `[outputs, bytes of a row]`, exactly as in the file. [`matmul`] is for few
-//! rows: its time is that of the weights' bytes. For many rows, [`dequantize`] once and multiply by `gemm`.
+//! rows: it reads the weights in few bits. For many rows, [`dequantize`] once and multiply by `gemm`.
 
 mod repack;
 
@@ -223,7 +223,7 @@ struct Division {
 
 impl Division {
     fn new(multiprocessors: f64, [rows, outputs, columns]: [usize; 3]) -> Division {
-        // As many warps as there are blocks of 256 columns: a block of threads is done with a unit early, and the last units end together.
+        // As many warps as a unit has blocks of 256 columns, so that all units end at nearly the same time.
         let of_columns = columns.div_ceil(256);
         let warps = [8, 4, 2].into_iter().find(|w| *w <= of_columns).unwrap_or(1);
         let units = outputs.div_ceil(16).div_ceil(8 / warps);
@@ -234,6 +234,18 @@ impl Division {
             tiles,
         }
     }
+}
+
+/// The warps that divide the columns of a product by FMA: enough to have as many bytes in flight as the memory's latency needs, 48 for each
+/// multiprocessor.
+fn warps_by_lanes(multiprocessors: f64, [rows, outputs, columns]: [usize; 3]) -> i32 {
+    let rows_at_a_time = if rows == 1 { 4 } else { 2 };
+    let wanted = 48.0 * multiprocessors / outputs.div_ceil(rows_at_a_time) as f64;
+    let most = columns.div_ceil(256);
+    let fitting = [8, 4, 2]
+        .into_iter()
+        .find(|w| f64::from(*w) <= wanted && *w as usize <= most);
+    fitting.unwrap_or(1)
 }
 
 /// Y = X Wᵀ for X `[rows, columns]`, W `[outputs, columns]` and Y `[rows, outputs]`.
@@ -305,14 +317,7 @@ pub fn matmul<T: Element>(
     let machine = Machine::of_device(&stream.device())?;
     let division = Division::new(machine.multiprocessors, [rows, outputs, columns]);
     let Division { warps, blocks, tiles } = division;
-    // Lanes with FMA: enough warps to have the bytes of the memory's latency in flight, 48 for each multiprocessor.
-    let rows_at_a_time = if rows == 1 { 4 } else { 2 };
-    let wanted = 48.0 * machine.multiprocessors / outputs.div_ceil(rows_at_a_time) as f64;
-    let most = columns.div_ceil(256);
-    let warps_of_lanes = [8, 4, 2]
-        .into_iter()
-        .find(|w| *w as f64 <= wanted && *w <= most)
-        .unwrap_or(1) as i32;
+    let warps_of_lanes = warps_by_lanes(machine.multiprocessors, [rows, outputs, columns]);
     match (weights, Path::of_weights(weights, [rows, columns], group)) {
         (Weights::Gguf(_, w), Path::Mma(name)) => {
             let constexpr = kernels::quant_matmul_few::Constexpr {

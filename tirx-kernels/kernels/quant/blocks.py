@@ -1,11 +1,11 @@
 """Weights of few bits: products with few rows, and the numbers themselves. The formats are those of GGUF files, and rows of 4-bit or float8
 numbers with a factor for each group.
 
-`few` multiplies by `mma.sync`: the numbers of the weights are small integers, exact in 16 bits, and their factors multiply the float32 results of
-32 or 16 columns. For a number of unsigned bits the bits themselves are the low bits of a 16-bit float, so it needs no conversion. The product by
+`few` multiplies by `mma.sync`: the numbers of the weights are small integers or float8, exact in 16 bits, and their factors multiply the
+float32 results of 16 to 128 columns. For a number of unsigned bits the bits themselves are the low bits of a 16-bit float, so it needs no conversion. The product by
 the numbers less their bias is the product by the biased numbers less the bias times the sum of X, an MMA with a matrix of ones.
 
-`matmul` and `dequantize` have the formats without such rows: float8, groups of other sizes, unaligned rows, and one row of X for Q8_0. A warp
+`matmul` takes what `few` does not: groups of other sizes, unaligned rows, and one row of X for Q8_0. `dequantize` takes every format. A warp
 works on 256 weights of a row at a time, and a lane on 8 neighbors, whose factors of X are one load of 16 bytes. Blocks begin at
 multiples of 2 bytes (Q8_0, Q6_K) or 16 bytes (Q4_K), so a lane loads words of 2 or 4 bytes; the lanes of a warp load neighbors."""
 
