@@ -1,4 +1,4 @@
-//! What runs of a kernel have exercised, as a summary and a table of gaps: `cargo tirx sim --coverage`.
+//! `cargo tirx sim --coverage`: the lines, branches and barriers that runs of a kernel have exercised, as a summary and a table of gaps.
 
 use tirx_sim::{Branch, LineCoverage};
 

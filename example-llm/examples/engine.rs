@@ -127,7 +127,7 @@ struct Tokens {
     /// The row of the page table, and the position there, of each token.
     rows: Tensor<i32>,
     positions: Tensor<i32>,
-    /// Of each sequence, with its tokens of this call.
+    /// The length of each sequence, with its tokens of this call.
     lengths: Tensor<i32>,
 }
 

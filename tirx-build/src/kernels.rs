@@ -381,7 +381,7 @@ pub(crate) fn jobs(manifest: &Manifest, kernels: &[GeneratedKernel]) -> Vec<Job>
             jobs.push(Job {
                 file: variant.file.clone(),
                 what: format!("kernel `{}`", variant.file.replace('-', "::")),
-                place: TextRange::of(&compiled.sources, compiled.authored.span),
+                place: TextRange::from_span(&compiled.sources, compiled.authored.span),
                 text: compiled.cuda.text.clone(),
                 lines: compiled.cuda.lines.clone(),
                 since: compiled.cuda.since.clone(),

@@ -47,7 +47,7 @@ pub(super) struct Ran {
     pub(super) counts: Vec<LineCounts>,
     /// The work of each launch, for a cost model.
     pub(super) work: Vec<(Work, Counts)>,
-    /// What each launch has exercised.
+    /// The lines, branches and barriers that each launch has exercised.
     pub(super) coverage: Vec<LineCoverage>,
     /// Errors of float values by line, of each launch.
     pub(super) accuracy: Vec<LineAccuracy>,

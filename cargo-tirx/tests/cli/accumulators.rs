@@ -15,7 +15,7 @@ fn registers(instruction: &str) -> BTreeSet<u32> {
 /// Instructions that name a register of a `wgmma` before the wait for it, in the order of the text.
 fn touched_in_flight(listing: &str) -> Vec<&str> {
     let mut found = Vec::new();
-    // Of each group that is in flight, and of the group that is not committed.
+    // The registers of each group in flight, and those of the group that is not committed yet.
     let (mut flight, mut open) = (VecDeque::<BTreeSet<u32>>::new(), BTreeSet::new());
     for line in listing.lines() {
         // `  |     03e0  WARPGROUP.ARRIVE ;`

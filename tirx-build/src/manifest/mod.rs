@@ -147,7 +147,7 @@ impl Manifest {
 
     /// The position of the release in `[toolchain]`, for messages.
     pub(crate) fn pin_place(&self) -> Option<TextRange> {
-        TextRange::of(&self.sources, self.pin_span)
+        TextRange::from_span(&self.sources, self.pin_span)
     }
 
     /// The text of an inline script, at its line and column in the manifest, so that errors in it are reported there.

@@ -40,7 +40,7 @@ pub(crate) struct Origin<'a> {
 
 impl Origin<'_> {
     fn place(&self, line: usize) -> Option<TextRange> {
-        TextRange::of(self.sources, *self.lines.get(line.checked_sub(1)?)?)
+        TextRange::from_span(self.sources, *self.lines.get(line.checked_sub(1)?)?)
     }
 
     /// A line of a file that `#line` named.
@@ -59,7 +59,7 @@ impl Origin<'_> {
             (start + blank) as u32,
             (start + content.trim_end().len().max(blank)) as u32,
         );
-        TextRange::of(self.sources, span)
+        TextRange::from_span(self.sources, span)
     }
 
     /// The only line that contains a word.

@@ -36,7 +36,7 @@ impl FaultLocation {
     }
 
     fn at(sources: &SourceMap, span: Span, call: Option<Arc<FaultLocation>>) -> Option<FaultLocation> {
-        let place = TextRange::of(sources, span)?;
+        let place = TextRange::from_span(sources, span)?;
         Some(FaultLocation {
             call,
             file: place.file,

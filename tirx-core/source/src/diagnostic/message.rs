@@ -50,7 +50,7 @@ pub struct TextRange {
 
 impl TextRange {
     /// Resolves a span; `None` where it points at no text.
-    pub fn of(sources: &SourceMap, span: Span) -> Option<TextRange> {
+    pub fn from_span(sources: &SourceMap, span: Span) -> Option<TextRange> {
         let start = sources.locate(span)?;
         let last = Span {
             start: span.end.max(span.start),
@@ -110,20 +110,20 @@ impl Message {
     /// A diagnostic over the texts that it points into. The calls around its span are notes behind its own, unless one of these is there.
     pub fn of(diagnostic: &Diagnostic, sources: &SourceMap) -> Message {
         let mut message = Message::new(Level::Error, diagnostic.message.as_str());
-        message.place = TextRange::of(sources, diagnostic.span);
+        message.place = TextRange::from_span(sources, diagnostic.span);
         if let Some(place) = &mut message.place {
             place.label.clone_from(&diagnostic.label);
         }
         for note in &diagnostic.notes {
             let mut child = Message::new(Level::Note, note.message.as_str());
-            child.place = TextRange::of(sources, note.span);
+            child.place = TextRange::from_span(sources, note.span);
             message.children.push(child);
         }
         for call in sources.calls(diagnostic.span) {
             let known = diagnostic.notes.iter().any(|note| note.span == call);
             if !known && message.children.len() < MAX_NOTES {
                 let mut child = Message::new(Level::Note, CALLED);
-                child.place = TextRange::of(sources, call);
+                child.place = TextRange::from_span(sources, call);
                 message.children.push(child);
             }
         }

@@ -30,7 +30,7 @@ impl LaneOrders {
     };
 
     /// The orders of a strand at its next instruction.
-    pub(super) fn of(code: &Code, warp: &Warp, strand: &Strand) -> LaneOrders {
+    pub(super) fn at_instruction(code: &Code, warp: &Warp, strand: &Strand) -> LaneOrders {
         let Inst::Atomic { id } = code.insts[strand.pc] else {
             return LaneOrders::ONE;
         };

@@ -366,7 +366,7 @@ impl Steps<'_, '_> {
                     all.push(who);
                     if status == Status::Ready {
                         let warp = &block.warps[warp];
-                        let orders = LaneOrders::of(ctx.code, warp, &warp.strands[at]);
+                        let orders = LaneOrders::at_instruction(ctx.code, warp, &warp.strands[at]);
                         all.extend((1..orders.count).map(|order| who.in_order(order)));
                         if let Some(lanes) = orders.crowd {
                             self.exploration.sampled(format!(
