@@ -415,7 +415,7 @@ fn conditions_are_bool() {
 
 /// The names that TVM 0.26 exports as `T`, without dtypes and the decorators (which the evaluator defines).
 const EXPORTED: &str = "\
-    Add And Assert Bind Break Broadcast Buffer BufferLoad MatchedCall CallEffectKind Cast CommReducer ComposeLayout \
+    Add And Assert Bind Break Broadcast Buffer BufferLoad Call CallEffectKind Cast CommReducer ComposeLayout \
     Continue Div DtypeConstructor EQ Else ExecScope FloatImm FloorDiv FloorMod GE GT If IntImm Iter IterVar \
     LE LT Layout Let LetAnnotation LocalVectorAnnotation Max Min Mod Mul NE Not Optional Or ProducerLoad Ptr \
     R Ramp Range Reduce Return S SMEMPool ScopeIdDef Select Shuffle StringImm Sub TMEMPool \
