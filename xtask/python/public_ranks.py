@@ -1,9 +1,11 @@
 """Runs the two kernels of the public library that talk to other ranks on the simulator, and compares with NumPy.
 
-    public_ranks.py CHECKOUT TIRX [RANKS...]
+    public_ranks.py CHECKOUT TIRX [--each] [RANKS...]
 
 CHECKOUT is a checkout in the language of TVM 0.26, TIRX the `cargo-tirx` executable; Python has NumPy. Prints a line a case: the
-module, the ranks, the result and its details, separated by tabs. A kernel that the simulator reports runs again past its findings.
+module, the ranks, the result and its details, separated by tabs. All checks of the simulator are on. The kernels have defects
+(`REPAIRS`): each kernel runs as it is, which the simulator reports, and with all repairs. With `--each` it also runs once for each
+defect, with all other repairs.
 
 The kernels run from copies with small extents, 8 blocks in place of 148, and functions of the language in place of raw CUDA. The queue
 of tasks is what the library's host code makes. The gather itself is a copy by the host, which is done before the launch.
@@ -79,16 +81,44 @@ def _action(name, *args, source_code=None):
             T.ptx.st(T.ptr_byte_offset(args[1], 4 * i, "uint32"), v[i], ptx_type="b32")
 '''
 
+SCHEDULER = "self.sch_pipe.mbar_p2c.ptr_to([self.sch_pipe.idx, 0]), remote={}, pred=True"
+CLUSTER = ", sem='release', scope='cluster', space='shared::cluster'"
+
+# Of each defect the texts that repair it (docs/developing/public-kernels.md has the reasons).
+SCOPE = [
+    *((SCHEDULER.format(rank), SCHEDULER.format(rank) + CLUSTER) for rank in (0, 1)),
+    ("ptx.mbarrier.try_wait(\n                    self.mbar_p2c", "ptx.mbarrier.try_wait_acquire_cluster(\n                    self.mbar_p2c"),
+]
+NO_TASK = "            fetched_task_type[0] = -1"
+INDICES = [(NO_TASK, f"{NO_TASK}; fetched_task_idx0[0] = 0; fetched_task_idx1[0] = 0")]
+REPAIRS = {
+    "allgather_gemm.py": {
+        "arrival of scope cta": SCOPE,
+        "setmaxnreg without a barrier": [("T.ptx.setmaxnreg(False", "T.cuda.warpgroup_sync(wg_id); T.ptx.setmaxnreg(False")],
+        "indices of no task": INDICES,
+    },
+    "gemm_reduce_scatter.py": {
+        "arrival of scope cta": SCOPE,
+        "setmaxnreg without a barrier": [("Tx.ptx.setmaxnreg(False", "Tx.cuda.warpgroup_sync(wg_id); Tx.ptx.setmaxnreg(False")],
+        "indices of no task": INDICES,
+        "task of 16 bytes in 8": [("packed_buf = pool.alloc((1,)", "packed_buf = pool.alloc((2,)")],
+        "wait for the reads of stores": [("bulk.wait_group(0)", "bulk.wait_group(0, read=False)")],
+        "last notification acquires nothing": [
+            ("rs_queue.enqueue(signal_rank", '_action("thread_fence_system"); rs_queue.enqueue(signal_rank'),
+        ],
+    },
+}
+
 VALUES = ("while_ld_global_acquire", "ld_global_acquire", "semaphore_notify_remote")
 CAPACITY = 2048
 # Entries of a queue that a kernel does not use.
 NOTHING = -1
 
 
-def copied(checkout, module, folder, ranks, extents, more):
-    """A copy of a module with these extents and stand-ins; lines keep their numbers."""
+def copied(checkout, module, folder, ranks, extents, repairs):
+    """A copy of a module with these extents, repairs and stand-ins; lines keep their numbers."""
     text = (checkout / "tirx_kernels/gemm_comm" / module).read_text()
-    for old, new in [*extents, ("SM_NUMBER = 148", "SM_NUMBER = 8"), ('WORLD_SIZE_ENV, "4")', f'WORLD_SIZE_ENV, "{ranks}")'), *more]:
+    for old, new in [*extents, ("SM_NUMBER = 148", "SM_NUMBER = 8"), ('WORLD_SIZE_ENV, "4")', f'WORLD_SIZE_ENV, "{ranks}")'), *repairs]:
         if old not in text:
             sys.exit(f"{module}: no `{old}` in this state of the library")
         text = text.replace(old, new)
@@ -111,11 +141,11 @@ def queue(tasks):
     return types, indices
 
 
-def allgather(checkout, folder, ranks):
+def allgather(checkout, folder, ranks, repairs):
     """Each rank multiplies the rows of all by its own columns."""
     m, n, k = 512 * ranks, 256 * ranks, 256
     extents = [('"8192")', f'"{m}")'), ('"51200")', f'"{n}")'), ('"5120")', f'"{k}")')]
-    file = copied(checkout, "allgather_gemm.py", folder, ranks, extents, [("int(1e7)", "16")])
+    file = copied(checkout, "allgather_gemm.py", folder, ranks, extents, [("int(1e7)", "16"), *repairs])
     draw = np.random.default_rng(0)
     a = draw.integers(-3, 4, (ranks, m // ranks, k)).astype(np.float16)
     b = draw.integers(-3, 4, (ranks, n // ranks, k)).astype(np.float16)
@@ -134,13 +164,11 @@ def allgather(checkout, folder, ranks):
     return file, "_build_kernel", tensors, expected
 
 
-def reduce_scatter(checkout, folder, ranks):
+def reduce_scatter(checkout, folder, ranks, repairs):
     """Each rank has a part of K; the sums of all are split by rows."""
     m, n, k = 512 * ranks, 256, 256 * ranks
     extents = [('"8192")', f'"{m}")'), ('"5120")', f'"{n}")'), ('"25600")', f'"{k}")')]
-    # A task takes 16 bytes, and the pool gives its buffer 8 of them before the scheduler's mbarriers.
-    more = [("packed_buf = pool.alloc((1,)", "packed_buf = pool.alloc((2,)")]
-    file = copied(checkout, "gemm_reduce_scatter.py", folder, ranks, extents, more)
+    file = copied(checkout, "gemm_reduce_scatter.py", folder, ranks, extents, repairs)
     draw = np.random.default_rng(0)
     a = draw.integers(-2, 3, (ranks, m, k // ranks)).astype(np.float16)
     b = draw.integers(-2, 3, (ranks, n, k // ranks)).astype(np.float16)
@@ -158,7 +186,7 @@ def reduce_scatter(checkout, folder, ranks):
     return file, "test_mma_ss_tma_2sm_persistent", tensors, [whole[rank * rows : (rank + 1) * rows] for rank in range(ranks)]
 
 
-def run(tirx, folder, made, options):
+def run(tirx, folder, made):
     """The result and its details."""
     file, entry, tensors, expected = made
     command = [tirx, "tirx", "sim", file, "--entry", entry, "--arch", "sm_100a", "--tvm", "0.26", "--ranks", str(len(tensors))]
@@ -167,7 +195,7 @@ def run(tirx, folder, made, options):
             np.save(folder / f"{name}{rank}.npy", value)
     for name in tensors[0]:
         command += ["--arg", f"{name}={folder}/{name}{{rank}}.npy"]
-    command += ["--out", f"out={folder}/result{{rank}}.npy", *options]
+    command += ["--out", f"out={folder}/result{{rank}}.npy"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         lines = [line.strip() for line in done.stderr.splitlines()]
@@ -182,19 +210,22 @@ def run(tirx, folder, made, options):
 
 
 def main():
-    checkout, tirx = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-    for ranks in [int(word) for word in sys.argv[3:]] or [2, 4, 8]:
+    checkout, tirx, *words = sys.argv[1:]
+    checkout, tirx = Path(checkout).resolve(), Path(tirx).resolve()
+    each = "--each" in words
+    for ranks in [int(word) for word in words if word != "--each"] or [2, 4, 8]:
         for name, make in [("allgather_gemm.py", allgather), ("gemm_reduce_scatter.py", reduce_scatter)]:
-            start = time.time()
-            with tempfile.TemporaryDirectory() as folder:
-                folder = Path(folder)
-                made = make(checkout, folder, ranks)
-                result, details = run(tirx, folder, made, ())
-                if result == "reported":
-                    past = ("--no-race-check", "--continue-after=unwritten-reads")
-                    again, why = run(tirx, folder, made, past)
-                    details += f"; going on without the check of races: {again} ({why})"
-            print(f"gemm_comm/{name}", f"{ranks} ranks", result, details, f"{time.time() - start:.0f} s", sep="\t", flush=True)
+            repairs = REPAIRS[name]
+            cases = [("as it is", []), ("with all repairs", list(repairs))]
+            if each:
+                cases += [(f"with all repairs but `{left}`", [other for other in repairs if other != left]) for left in repairs]
+            for case, chosen in cases:
+                start = time.time()
+                with tempfile.TemporaryDirectory() as folder:
+                    folder = Path(folder)
+                    edits = [edit for repair in chosen for edit in repairs[repair]]
+                    result, details = run(tirx, folder, make(checkout, folder, ranks, edits))
+                print(f"gemm_comm/{name}", f"{ranks} ranks", case, result, details, f"{time.time() - start:.0f} s", sep="\t", flush=True)
 
 
 if __name__ == "__main__":
