@@ -1,5 +1,6 @@
 //! A picture of a block's timeline: a row for each warp and for the operations that it has issued.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use tirx_sim::{TimelineEvent, Track};
@@ -66,15 +67,16 @@ pub fn svg(events: &[TimelineEvent]) -> String {
             y + ROW
         );
     }
+    // The lanes of a warp issue copies at the same time: they are one bar.
+    let mut drawn = BTreeSet::new();
     for event in events {
         let row = tracks.iter().position(|track| *track == event.track).unwrap_or(0);
         let line = event
             .location
             .as_ref()
             .map_or(String::new(), |location| format!(", line {}", location.line));
-        let _ = writeln!(
-            out,
-            "<rect x=\"{:.1}\" y=\"{}\" width=\"{:.1}\" height=\"{}\" rx=\"2\" fill=\"{}\"><title>{}{line}: {} to {}</title></rect>",
+        let bar = format!(
+            "<rect x=\"{:.1}\" y=\"{}\" width=\"{:.1}\" height=\"{}\" rx=\"2\" fill=\"{}\"><title>{}{line}: {} to {}</title></rect>\n",
             NAMES as f64 + event.start as f64 * scale,
             row * ROW + 3,
             ((event.end - event.start) as f64 * scale).max(1.0),
@@ -84,6 +86,9 @@ pub fn svg(events: &[TimelineEvent]) -> String {
             event.start,
             event.end
         );
+        if drawn.insert(bar.clone()) {
+            out += &bar;
+        }
     }
     for part in 0..=4 {
         let anchor = ["start", "middle", "middle", "middle", "end"][part];
@@ -130,6 +135,7 @@ mod tests {
         let picture = svg(&[
             event(Track::Warp(0), "runs", 0, 10),
             event(Track::Engine(0), "a <copy>", 5, 20),
+            event(Track::Engine(0), "a <copy>", 5, 20),
         ]);
         // Half of the time, in the first row; the operation begins at a quarter, in the second row.
         assert!(
@@ -140,7 +146,10 @@ mod tests {
             picture.contains("<rect x=\"350.0\" y=\"21\" width=\"600.0\""),
             "{picture}"
         );
-        assert!(picture.contains("<title>a &lt;copy&gt;: 5 to 20</title>"));
+        assert_eq!(
+            picture.matches("<title>a &lt;copy&gt;: 5 to 20</title>").count(),
+            1
+        );
         assert!(picture.contains("operations of warp 0"));
         assert!(svg(&[]).contains("</svg>"));
     }
