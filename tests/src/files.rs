@@ -55,18 +55,28 @@ pub fn filetest(name: &str) -> Result<PathBuf> {
     filetests()?.into_iter().find(named).ok_or_else(missing)
 }
 
-/// What filetests import: `_NAME.py` beside them. A file's name is unique, so the folder need not be known.
-pub struct Imported;
+/// What the kernels of a test import.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Imported {
+    /// `_NAME.py` beside a filetest. A file's name is unique, so the folder need not be known.
+    #[default]
+    Filetests,
+    /// `NAME.py` in a folder.
+    Folder(PathBuf),
+}
 
 impl Imports for Imported {
     fn read(&self, module: &str) -> Option<ModuleText> {
-        if !module.starts_with('_') {
-            return None;
-        }
         let name = format!("{module}.py");
-        let folders = std::fs::read_dir(root().join("tests/kernels")).ok()?;
-        let read = |folder: PathBuf| std::fs::read_to_string(folder.join(&name)).ok();
-        let text = folders.flatten().find_map(|folder| read(folder.path()))?;
+        let read = |folder: &Path| std::fs::read_to_string(folder.join(&name)).ok();
+        let text = match self {
+            Imported::Folder(folder) => read(folder)?,
+            Imported::Filetests if !module.starts_with('_') => return None,
+            Imported::Filetests => {
+                let folders = std::fs::read_dir(root().join("tests/kernels")).ok()?;
+                folders.flatten().find_map(|folder| read(&folder.path()))?
+            }
+        };
         Some(ModuleText {
             name,
             text,

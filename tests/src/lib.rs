@@ -127,6 +127,8 @@ pub struct Case {
     pub tests: Vec<Test>,
     /// The expected error message; empty for a file without one.
     pub errors: Vec<String>,
+    /// The files that the kernels import.
+    pub imports: files::Imported,
     described: OnceLock<Result<Vec<runs::Run>, String>>,
 }
 
@@ -143,6 +145,7 @@ impl Case {
             arch: "sm_90a".into(),
             tests: Vec::new(),
             errors: Vec::new(),
+            imports: files::Imported::Filetests,
             described: OnceLock::new(),
         };
         for line in text.lines().take_while(|l| l.starts_with('#') || l.is_empty()) {
@@ -197,7 +200,7 @@ impl Case {
     pub fn build(&self) -> Result<Vec<(String, IRModule)>, String> {
         let name = format!("{}.py", self.name());
         let entries: Vec<&str> = self.entry.as_deref().into_iter().collect();
-        build(&name, &self.text, &entries, &self.defines)
+        build_with(&self.imports, &name, &self.text, &entries, &self.defines)
     }
 
     /// The file's kernels, each with its module or the error as it is rendered for users.
@@ -207,7 +210,7 @@ impl Case {
     pub fn build_each(&self) -> Result<Vec<Built>, String> {
         let name = format!("{}.py", self.name());
         let entries: Vec<&str> = self.entry.as_deref().into_iter().collect();
-        build_each(&name, &self.text, &entries, &self.defines)
+        build_each(&self.imports, &name, &self.text, &entries, &self.defines)
     }
 
     /// The same case with another text.
@@ -221,6 +224,7 @@ impl Case {
             arch: self.arch.clone(),
             tests: self.tests.clone(),
             errors: self.errors.clone(),
+            imports: self.imports.clone(),
             described: OnceLock::new(),
         }
     }
@@ -232,7 +236,7 @@ impl Case {
         }
         let mut sources = SourceMap::new();
         let name = format!("{}.py", self.name());
-        let file = KernelFile::load(&mut sources, &name, &self.text, &files::Imported)
+        let file = KernelFile::load(&mut sources, &name, &self.text, &self.imports)
             .map_err(|e| e.render(&sources))?;
         Ok(file.entries().iter().map(|e| e.name.clone()).collect())
     }
@@ -242,7 +246,7 @@ impl Case {
     pub fn names(&self) -> BTreeSet<String> {
         let mut sources = SourceMap::new();
         let name = format!("{}.py", self.name());
-        let Ok(file) = KernelFile::load(&mut sources, &name, &self.text, &files::Imported) else {
+        let Ok(file) = KernelFile::load(&mut sources, &name, &self.text, &self.imports) else {
             return BTreeSet::new();
         };
         let (_, names) = file.names_looked_up(|file| {
@@ -257,7 +261,7 @@ impl Case {
     /// The module of one kernel.
     pub fn build_one(&self, kernel: &str) -> Result<IRModule, String> {
         let name = format!("{}.py", self.name());
-        let modules = build(&name, &self.text, &[kernel], &self.defines)?;
+        let modules = build_with(&self.imports, &name, &self.text, &[kernel], &self.defines)?;
         let module = modules.into_iter().next().map(|(_, module)| module);
         module.ok_or(format!("there is no kernel {kernel}"))
     }
@@ -270,7 +274,7 @@ impl Case {
 
     /// The same, to keep.
     pub fn read_runs(&self) -> Result<Vec<runs::Run>, String> {
-        let mut runs = expressions::read_with(&format!("{}.py", self.name()), &self.text, &files::Imported)?;
+        let mut runs = expressions::read_with(&format!("{}.py", self.name()), &self.text, &self.imports)?;
         if self.tests.contains(&Test::Sim) {
             runs.extend(runs::read(&self.companion("sim.txt")?)?);
         }
@@ -343,16 +347,32 @@ pub fn build(
     entries: &[&str],
     defines: &Defines,
 ) -> Result<Vec<(String, IRModule)>, String> {
-    let built = build_each(name, text, entries, defines)?;
+    build_with(&files::Imported::Filetests, name, text, entries, defines)
+}
+
+/// The same, of a text that imports other files than those of the filetests.
+pub fn build_with(
+    imports: &dyn Imports,
+    name: &str,
+    text: &str,
+    entries: &[&str],
+    defines: &Defines,
+) -> Result<Vec<(String, IRModule)>, String> {
+    let built = build_each(imports, name, text, entries, defines)?;
     let module = |(entry, module): (_, Result<_, _>)| Ok((entry, module?));
     built.into_iter().map(module).collect()
 }
 
 /// The same, with each kernel's own error.
-fn build_each(name: &str, text: &str, entries: &[&str], defines: &Defines) -> Result<Vec<Built>, String> {
+fn build_each(
+    imports: &dyn Imports,
+    name: &str,
+    text: &str,
+    entries: &[&str],
+    defines: &Defines,
+) -> Result<Vec<Built>, String> {
     let mut sources = SourceMap::new();
-    let file =
-        KernelFile::load(&mut sources, name, text, &files::Imported).map_err(|e| e.render(&sources))?;
+    let file = KernelFile::load(&mut sources, name, text, imports).map_err(|e| e.render(&sources))?;
     let all: Vec<String> = match entries {
         [] => file.entries().iter().map(|e| e.name.clone()).collect(),
         some => some.iter().map(ToString::to_string).collect(),
@@ -368,8 +388,8 @@ fn build_each(name: &str, text: &str, entries: &[&str], defines: &Defines) -> Re
 /// launcher's generator, whichever comes first.
 pub fn messages(name: &str, text: &str, arch: &str) -> Result<String, String> {
     let mut sources = SourceMap::new();
-    let file =
-        KernelFile::load(&mut sources, name, text, &files::Imported).map_err(|e| e.render(&sources))?;
+    let file = KernelFile::load(&mut sources, name, text, &files::Imported::Filetests)
+        .map_err(|e| e.render(&sources))?;
     let (mut all, mut unexpected) = (String::new(), Vec::new());
     for entry in file.entries() {
         let checked = file.build(Some(&entry.name), &Defines::new()).and_then(|module| {
@@ -406,7 +426,7 @@ pub fn cuda_text(
     defines: &Defines,
     arch: &str,
 ) -> Result<String, String> {
-    on_one_stack(|| cuda_text_with(&files::Imported, name, text, entry, defines, arch))
+    on_one_stack(|| cuda_text_with(&files::Imported::Filetests, name, text, entry, defines, arch))
 }
 
 /// The same, of a file that imports others.
@@ -499,7 +519,7 @@ fn round_trip_of(module: &IRModule, text: &str) -> Result<(), String> {
         Some(_) => format!("{what}\n--- in:\n{text}"),
         None => what,
     };
-    let file = KernelFile::load(&mut sources, "printed.py", text, &files::Imported)
+    let file = KernelFile::load(&mut sources, "printed.py", text, &files::Imported::Filetests)
         .map_err(|e| failed(e.render(&sources)))?;
     let back = file
         .build(None, &Defines::new())

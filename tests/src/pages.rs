@@ -24,6 +24,8 @@ pub struct Block {
     pub words: Vec<String>,
     /// The text between the fences, with a line break at the end.
     pub text: String,
+    /// The files that the text imports.
+    pub imports: Imported,
 }
 
 impl Block {
@@ -71,6 +73,7 @@ pub fn blocks(page: &str, text: &str) -> Result<Vec<Block>, String> {
                     language,
                     words: words.collect(),
                     text: String::new(),
+                    imports: Imported::Filetests,
                 };
                 Some((block, indent))
             }
@@ -92,7 +95,8 @@ pub fn blocks(page: &str, text: &str) -> Result<Vec<Block>, String> {
     }
 }
 
-/// A page of the repository. A line `{{#include FILE}}` of a block stands for the file, as in mdBook.
+/// A page of the repository. A line `{{#include FILE}}` of a block stands for the file, as in mdBook; a Python block imports the files
+/// beside the file.
 ///
 /// # Errors
 /// As [`blocks`], and for a page or an included file that cannot be read.
@@ -108,7 +112,13 @@ pub fn read(path: &Path) -> Result<Vec<Block>, String> {
                 .strip_prefix("{{#include ")
                 .and_then(|rest| rest.strip_suffix("}}"));
             match included {
-                Some(file) => text += &load(&path.with_file_name("").join(file.trim()))?,
+                Some(file) => {
+                    let file = path.with_file_name("").join(file.trim());
+                    text += &load(&file)?;
+                    if let (Some(folder), "python") = (file.parent(), block.language.as_str()) {
+                        block.imports = Imported::Folder(folder.into());
+                    }
+                }
                 None => text += line,
             }
         }
@@ -135,17 +145,11 @@ pub fn book() -> Vec<PathBuf> {
     found
 }
 
-/// Tests a `python` block as a kernel file: every kernel goes through all passes to CUDA text, `# sim:` lines are run,
-/// and what `# error:` lines say is in the message. A block without an `import` begins with that of `T`.
-///
-/// A kernel with compile-time parameters takes the values of its `# sim: kernel(N=256)` lines.
-///
-/// The words `entry=NAME`, `NAME=VALUE` and `arch=sm_100a` choose what is built; `host` says that the block is no kernel file, and is
-/// only parsed.
+/// Reads a `python` block as a kernel file, [`kernel_block`] says how. The file is written to `folder`.
 ///
 /// # Errors
-/// What is not as the block says.
-pub fn kernel_block(block: &Block, folder: &Path) -> Result<(), String> {
+/// A word that the block cannot have.
+pub fn case(block: &Block, folder: &Path) -> Result<Case, String> {
     let path: PathBuf = folder.join(format!("line{}.py", block.line));
     // The text begins with a line of code: the comments below are no directives of a filetest.
     let imports = match block.text.contains("import ") {
@@ -167,6 +171,7 @@ pub fn kernel_block(block: &Block, folder: &Path) -> Result<(), String> {
     let text = format!("{}{imports}{}", &block.text[..head], &block.text[head..]);
     std::fs::write(&path, &text).map_err(|e| e.to_string())?;
     let mut case = Case::read(&path)?;
+    case.imports = block.imports.clone();
     for word in &block.words {
         match word.split_once('=') {
             Some(("entry", name)) => case.entry = Some(name.into()),
@@ -177,6 +182,21 @@ pub fn kernel_block(block: &Block, folder: &Path) -> Result<(), String> {
             None => return Err(format!("unknown word `{word}`")),
         }
     }
+    Ok(case)
+}
+
+/// Tests a `python` block as a kernel file: every kernel goes through all passes to CUDA text, `# sim:` lines are run,
+/// and what `# error:` lines say is in the message. A block without an `import` begins with that of `T`.
+///
+/// A kernel with compile-time parameters takes the values of its `# sim: kernel(N=256)` lines.
+///
+/// The words `entry=NAME`, `NAME=VALUE` and `arch=sm_100a` choose what is built; `host` says that the block is no kernel file, and is
+/// only parsed.
+///
+/// # Errors
+/// What is not as the block says.
+pub fn kernel_block(block: &Block, folder: &Path) -> Result<(), String> {
+    let case = case(block, folder)?;
     match (check(&case), &case.errors[..]) {
         (Ok(0), _) => Err("it defines no kernel; a block of host code has the word `host`".into()),
         (Ok(_), []) => Ok(()),
@@ -192,7 +212,7 @@ pub fn kernel_block(block: &Block, folder: &Path) -> Result<(), String> {
 /// The kernels of a block, each with whether it needs compile-time values that the block does not give.
 fn kernels(case: &Case) -> Result<Vec<(String, bool)>, String> {
     let mut sources = SourceMap::new();
-    let file = KernelFile::load(&mut sources, &case.name(), &case.text, &Imported)
+    let file = KernelFile::load(&mut sources, &case.name(), &case.text, &case.imports)
         .map_err(|error| error.render(&sources))?;
     let needs = |entry: &Entry| {
         let mut parameters = entry.constexprs.iter();
@@ -232,8 +252,8 @@ fn check(case: &Case) -> Result<usize, String> {
         for values in values {
             let mut defines = case.defines.clone();
             defines.extend(values.clone());
-            for (_, module) in crate::build(&format!("{}.py", case.name()), &case.text, &[kernel], &defines)?
-            {
+            let name = format!("{}.py", case.name());
+            for (_, module) in crate::build_with(&case.imports, &name, &case.text, &[kernel], &defines)? {
                 count += 1;
                 let lowered = stages(&module, &case.arch, &mut |_, _| Ok(()))?;
                 cuda::emit(&lowered).map_err(|e| format!("{kernel}: {e}"))?;

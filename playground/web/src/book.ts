@@ -40,6 +40,8 @@ class Block implements Page {
   readonly options: Runs = { schedules: 1, elements: ELEMENTS };
   private readonly text: string;
   private readonly code: HTMLElement;
+  /** The files that the kernel imports, by name. */
+  private readonly files: Record<string, string> = {};
   private readonly output = element("div", { class: "output", "aria-live": "polite" });
   private readonly runButton = element("button", { class: "primary", onclick: () => void this.toggle() }, "▶ Run");
   private readonly resetButton = element("button", { hidden: true, onclick: () => this.reset() }, "Reset");
@@ -52,6 +54,7 @@ class Block implements Page {
   constructor(private holder: HTMLElement) {
     this.code = holder.querySelector("pre") as HTMLElement;
     this.text = this.code.textContent ?? "";
+    for (const file of holder.querySelectorAll<HTMLElement>("[data-file]")) this.files[file.dataset.file ?? ""] = file.querySelector("pre")?.textContent ?? "";
     const edit = element("button", { onclick: () => this.open().focus() }, "Edit");
     const share = element("button", { onclick: () => void this.share(), title: "CUDA text, IR, layouts, timeline and counters" }, "Playground");
     if (holder.dataset.run === "check") this.runButton.textContent = "▶ Compile";
@@ -67,7 +70,7 @@ class Block implements Page {
   }
 
   source(): Source {
-    return { name: "kernel.py", text: this.view?.state.doc.toString() ?? this.text, arch: this.holder.dataset.arch ?? "sm_90a", release: "", kernel: "" };
+    return { name: "kernel.py", text: this.view?.state.doc.toString() ?? this.text, arch: this.holder.dataset.arch ?? "sm_90a", release: "", files: this.files, kernel: "" };
   }
 
   say(text: string): void {
@@ -197,7 +200,7 @@ class Block implements Page {
 
   private async share(): Promise<void> {
     const { text, arch } = this.source();
-    window.open(`${root}playground/index.html${await fragment({ text, arch, release: "" })}`, "_blank");
+    window.open(`${root}playground/index.html${await fragment({ text, arch, release: "", files: this.files })}`, "_blank");
   }
 }
 

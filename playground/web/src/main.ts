@@ -10,7 +10,7 @@ import { marksOf, messageMarks } from "./marks";
 import type { Page, Pane } from "./panes";
 import { message } from "./report";
 import { results } from "./results";
-import { fragment, opened } from "./share";
+import { fragment, opened, type Shared } from "./share";
 import { cuda, layouts, passes, tiles } from "./texts";
 
 /** The GPUs that the page offers. */
@@ -32,6 +32,8 @@ let version = 0;
 let checked: Checked | null = null;
 let reported: Said[] = [];
 let kernel = "";
+/** The files that the kernel imports, by name. */
+let files: Record<string, string> = {};
 
 const exampleChoice = byId<HTMLSelectElement>("example");
 const archChoice = byId<HTMLSelectElement>("arch");
@@ -44,7 +46,7 @@ function say(text: string): void {
 }
 
 function source(): Source {
-  return { name: FILE, text: view.state.doc.toString(), arch: archChoice.value, release: releaseChoice.value, kernel };
+  return { name: FILE, text: view.state.doc.toString(), arch: archChoice.value, release: releaseChoice.value, files, kernel };
 }
 
 // Checking.
@@ -214,7 +216,7 @@ function choices(): void {
     const example = examples.find((one) => one.id === exampleChoice.value);
     if (example) {
       history.replaceState(null, "", location.pathname + location.search);
-      load(example.text, example.arch, "");
+      load({ text: example.text, arch: example.arch, release: "", files: {} });
     }
   });
   const again = () => {
@@ -249,7 +251,7 @@ function theme(name: string): void {
 
 async function share(): Promise<void> {
   const { text, arch, release } = source();
-  history.replaceState(null, "", await fragment({ text, arch, release: release ?? "" }));
+  history.replaceState(null, "", await fragment({ text, arch, release: release ?? "", files }));
   try {
     await navigator.clipboard.writeText(location.href);
     say("The link is in the clipboard and in the address bar. It holds the text itself.");
@@ -258,9 +260,10 @@ async function share(): Promise<void> {
   }
 }
 
-/** Replaces the text and runs it. */
-function load(text: string, arch: string, release: string): void {
+/** Replaces the text and the files that it imports, and runs it. */
+function load({ text, arch, release, files: imported }: Shared): void {
   if (runner.busy) runner.stop("The run was stopped.");
+  files = imported;
   if (GPUS.some(([name]) => name === arch)) archChoice.value = arch;
   releaseChoice.value = release;
   view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, selection: { anchor: 0 }, scrollIntoView: true });
@@ -279,7 +282,7 @@ function load(text: string, arch: string, release: string): void {
 async function fromHash(): Promise<boolean> {
   try {
     const shared = await opened(location.hash);
-    if (shared) load(shared.text, shared.arch, shared.release);
+    if (shared) load(shared);
     return shared !== null;
   } catch {
     say("The link is damaged: it holds no text.");
@@ -308,5 +311,5 @@ addEventListener("hashchange", () => void fromHash());
 module.catch((error: unknown) => say(`The compiler cannot be loaded: ${String(error)}`));
 void fromHash().then((found) => {
   const first = examples[0];
-  if (!found && first) load(first.text, first.arch, "");
+  if (!found && first) load({ text: first.text, arch: first.arch, release: "", files: {} });
 });

@@ -1,6 +1,7 @@
 // Links that hold the text: its compressed form stands in the fragment, which no server sees.
 
-export interface Shared { text: string; arch: string; release: string }
+/** A kernel, how it is compiled, and the files that it imports, by name. */
+export interface Shared { text: string; arch: string; release: string; files: Record<string, string> }
 
 const KEY = "#code=";
 
@@ -23,7 +24,8 @@ export async function opened(hash: string): Promise<Shared | null> {
   const text = atob(hash.slice(KEY.length).replaceAll("-", "+").replaceAll("_", "/"));
   const bytes = await through(Uint8Array.from(text, (c) => c.charCodeAt(0)), new DecompressionStream("deflate-raw"));
   const shared: unknown = JSON.parse(new TextDecoder().decode(bytes));
-  const { text: code, arch, release } = shared as Shared;
+  const { text: code, arch, release, files } = shared as Partial<Shared>;
   if (typeof code !== "string") return null;
-  return { text: code, arch: typeof arch === "string" ? arch : "", release: typeof release === "string" ? release : "" };
+  const texts = Object.entries(files ?? {}).filter(([, text]) => typeof text === "string");
+  return { text: code, arch: typeof arch === "string" ? arch : "", release: typeof release === "string" ? release : "", files: Object.fromEntries(texts) };
 }

@@ -1,5 +1,6 @@
 //! A page of the book: Markdown to HTML. Kernels become blocks that the page's script runs.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -70,26 +71,93 @@ pub(super) fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// The page with the files of its lines `{{#include FILE}}`.
+/// The file that a line `{{#include FILE}}` stands for.
+fn included(line: &str) -> Option<&str> {
+    let file = line.trim().strip_prefix("{{#include ")?.strip_suffix("}}")?;
+    Some(file.trim())
+}
+
+/// The text of an include of a page: a file, or `FILE:NAME`, its lines between the lines with `ANCHOR: NAME` and `ANCHOR_END: NAME`.
+fn included_text(page: &Path, include: &str) -> Result<String> {
+    let (file, anchor) = match include.split_once(':') {
+        Some((file, anchor)) => (file, Some(anchor)),
+        None => (include, None),
+    };
+    let file = page.with_file_name("").join(file);
+    let failed = |what: &str| format!("{}: {}: {what}", page.display(), file.display());
+    let text = fs::read_to_string(&file).map_err(|error| failed(&error.to_string()))?;
+    let Some(anchor) = anchor else { return Ok(text) };
+    let named = |line: &str, word: &str| {
+        let name = line
+            .split_once(word)
+            .and_then(|(_, rest)| rest.split_whitespace().next());
+        name == Some(anchor)
+    };
+    let lines = text
+        .split_inclusive('\n')
+        .skip_while(|line| !named(line, "ANCHOR:"))
+        .skip(1);
+    let part: String = lines.take_while(|line| !named(line, "ANCHOR_END:")).collect();
+    match part.is_empty() {
+        true => Err(failed(&format!(
+            "no lines between ANCHOR: {anchor} and ANCHOR_END: {anchor}"
+        ))
+        .into()),
+        false => Ok(part),
+    }
+}
+
+/// The page with the files that it includes outside of code blocks.
 fn with_includes(path: &Path) -> Result<String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut all = String::new();
+    let mut fenced = false;
     for line in text.split_inclusive('\n') {
-        let included = line
-            .trim()
-            .strip_prefix("{{#include ")
-            .and_then(|rest| rest.strip_suffix("}}"));
-        match included {
-            Some(file) => {
-                let file = path.with_file_name("").join(file.trim());
-                let text = fs::read_to_string(&file)
-                    .map_err(|error| format!("{}: {}: {error}", path.display(), file.display()))?;
-                all += &text;
-            }
+        fenced ^= line.trim_start().starts_with("```");
+        match included(line).filter(|_| !fenced) {
+            Some(include) => all += &included_text(path, include)?,
             None => all += line,
         }
     }
     Ok(all)
+}
+
+/// A code block with the files that it includes, and the Python files that these import.
+fn block_with_includes(path: &Path, text: &str) -> Result<(String, BTreeMap<String, String>)> {
+    let (mut all, mut files) = (String::new(), BTreeMap::new());
+    for line in text.split_inclusive('\n') {
+        let Some(include) = included(line) else {
+            all += line;
+            continue;
+        };
+        let own = included_text(path, include)?;
+        if include.ends_with(".py") {
+            add_imports(&path.with_file_name("").join(include), &own, &mut files)?;
+        }
+        all += &own;
+    }
+    Ok((all, files))
+}
+
+/// Adds the files beside a file that its text imports, and the files that these import.
+fn add_imports(file: &Path, text: &str, files: &mut BTreeMap<String, String>) -> Result<()> {
+    for line in text.lines() {
+        let module = line
+            .strip_prefix("from ")
+            .or_else(|| line.strip_prefix("import "));
+        let Some(module) = module.and_then(|rest| rest.split_whitespace().next()) else {
+            continue;
+        };
+        let name = format!("{module}.py");
+        let beside = file.with_file_name(&name);
+        if files.contains_key(&name) || !beside.is_file() {
+            continue;
+        }
+        let text = fs::read_to_string(&beside).map_err(|error| format!("{}: {error}", beside.display()))?;
+        files.insert(name, text.clone());
+        add_imports(&beside, &text, files)?;
+    }
+    Ok(())
 }
 
 /// The destination of a link in the built book, and the file that is copied for it.
@@ -137,7 +205,9 @@ fn destination(places: &Places, page: &Path, to: &str) -> Result<(String, Option
 /// | `data-run` | `sim` if the block has `# sim:` lines, otherwise `check`: it is compiled only |
 /// | `data-arch` | the GPU |
 /// | `data-errors` | the texts that the message must have, separated by line breaks: the `# error:` lines |
-fn code(info: &str, text: &str) -> String {
+///
+/// Behind the kernel stand the files that it imports, each an element with the attribute `data-file`.
+fn code(info: &str, text: &str, imports: &BTreeMap<String, String>) -> String {
     let mut words = info.split(',').map(str::trim);
     let language = words.next().unwrap_or_default();
     let words: Vec<&str> = words.collect();
@@ -177,9 +247,20 @@ fn code(info: &str, text: &str) -> String {
             .iter()
             .find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
     };
+    let files: String = imports
+        .iter()
+        .map(|(name, text)| {
+            format!(
+                "<details data-file=\"{name}\"><summary>imports <code>{name}</code></summary>\
+                 <pre><code class=\"language-python\">{}</code></pre></details>",
+                escaped(text),
+                name = escaped(name),
+            )
+        })
+        .collect();
     let run = if body.contains("# sim:") { "sim" } else { "check" };
     format!(
-        "<div class=\"kernel\" data-run=\"{run}\" data-arch=\"{}\" data-errors=\"{}\"><pre><code class=\"language-python\">{}</code></pre></div>\n",
+        "<div class=\"kernel\" data-run=\"{run}\" data-arch=\"{}\" data-errors=\"{}\"><pre><code class=\"language-python\">{}</code></pre>{files}</div>\n",
         escaped(named("arch").unwrap_or("sm_90a")),
         escaped(&errors.join("\n")),
         escaped(&format!("{import}{body}"))
@@ -210,7 +291,8 @@ pub(super) fn render(places: &Places, path: &Path) -> Result<Page> {
             }
             Event::End(TagEnd::CodeBlock) => {
                 if let Some((info, text)) = block.take() {
-                    events.push(Event::Html(code(&info, &text).into()));
+                    let (text, imports) = block_with_includes(path, &text)?;
+                    events.push(Event::Html(code(&info, &text, &imports).into()));
                 }
             }
             Event::Text(text) if block.is_some() => {
@@ -329,6 +411,7 @@ mod tests {
 
     #[test]
     fn a_kernel_is_a_block_that_runs_and_its_directives_are_attributes() {
+        let code = |info: &str, text: &str| code(info, text, &BTreeMap::new());
         let html = code(
             "python,arch=sm_100a",
             "# error: a < b\n\n# sim: k\n@T.prim_func\ndef k():\n    pass\n",
@@ -340,5 +423,37 @@ mod tests {
         assert!(code("python", "@T.jit\n").contains("data-run=\"check\""));
         assert!(!code("python,host", "@T.jit\n").contains("kernel"));
         assert!(!code("python", "x = 1\n").contains("kernel"));
+    }
+
+    #[test]
+    fn an_include_has_its_part_of_a_file_and_the_files_that_it_imports() {
+        let places = places();
+        let folder = places.root.join("target/xtask-book-test");
+        fs::create_dir_all(&folder).unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+        write(
+            "table.md",
+            "a\n<!-- ANCHOR: one -->\n| b |\n<!-- ANCHOR_END: one -->\nc\n",
+        );
+        write(
+            "k.py",
+            "from tvm.script import tirx as T\nfrom first import f\n@T.jit\n",
+        );
+        write("first.py", "from second import g\n");
+        write("second.py", "import first\n");
+        let page = folder.join("page.md");
+        write(
+            "page.md",
+            "{{#include table.md:one}}\n```python\n{{#include table.md:one}}\n```\n",
+        );
+        assert_eq!(
+            with_includes(&page).unwrap(),
+            "| b |\n```python\n{{#include table.md:one}}\n```\n"
+        );
+        assert!(included_text(&page, "table.md:two").is_err());
+        let (text, files) = block_with_includes(&page, "# sim: k\n{{#include k.py}}\n").unwrap();
+        assert!(text.starts_with("# sim: k\nfrom tvm"));
+        assert_eq!(files.keys().collect::<Vec<_>>(), ["first.py", "second.py"]);
+        assert!(code("python", &text, &files).contains("<details data-file=\"second.py\">"));
     }
 }
