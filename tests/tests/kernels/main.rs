@@ -2,6 +2,7 @@
 
 mod asynchronous;
 mod chains;
+mod gallery;
 mod launchers;
 mod mutants;
 mod pages;
