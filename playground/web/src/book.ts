@@ -245,8 +245,19 @@ const menu = byId("menu");
 menu.addEventListener("click", () => {
   const open = document.body.classList.toggle("contents");
   menu.setAttribute("aria-expanded", String(open));
+  if (open) showHere();
 });
 const contents = byId("contents");
-const here = contents.querySelector<HTMLElement>("[aria-current]");
-if (here) contents.scrollTop = here.offsetTop - contents.clientHeight / 2;
+// A link to a section of this page leaves the contents open otherwise, above the section.
+contents.addEventListener("click", (event) => {
+  if (!(event.target as HTMLElement).closest("a")) return;
+  document.body.classList.remove("contents");
+  menu.setAttribute("aria-expanded", "false");
+});
+/** Scrolls the contents to this page. */
+function showHere(): void {
+  const here = contents.querySelector<HTMLElement>("[aria-current]");
+  if (here) contents.scrollTop = here.offsetTop - contents.clientHeight / 2;
+}
+showHere();
 document.body.dataset.ready = "";

@@ -92,8 +92,8 @@ fn html_name(file: &str) -> String {
     format!("{}.html", file.trim_end_matches(".md"))
 }
 
-/// The table of contents, with the page at `here` marked.
-fn navigation(entries: &[Entry], here: usize, up: &str) -> String {
+/// The table of contents, with the page at `here` marked, and with the page's sections.
+fn navigation(entries: &[Entry], here: usize, page: &page::Page, up: &str) -> String {
     let mut text = String::new();
     for (at, entry) in entries.iter().enumerate() {
         if let Some(part) = &entry.part {
@@ -106,6 +106,15 @@ fn navigation(entries: &[Entry], here: usize, up: &str) -> String {
             html_name(&entry.file),
             escaped(&entry.title)
         );
+        if at == here {
+            for (title, id) in &page.sections {
+                text += &format!(
+                    "<a class=\"section depth{}\" href=\"#{id}\">{}</a>\n",
+                    entry.depth,
+                    escaped(title)
+                );
+            }
+        }
     }
     text
 }
@@ -157,7 +166,7 @@ fn whole(entries: &[Entry], at: usize, page: &page::Page) -> String {
 "##,
         title = escaped(&page.title),
         first = html_name(&entries[0].file),
-        navigation = navigation(entries, at, &up),
+        navigation = navigation(entries, at, page, &up),
         html = page.html,
     )
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
 use crate::process::Result;
 
@@ -29,6 +29,8 @@ pub(super) struct Places {
 pub(super) struct Page {
     /// The first heading, without markup.
     pub title: String,
+    /// Its sections: the headings of the second level, with their anchors.
+    pub sections: Vec<(String, String)>,
     /// The content.
     pub html: String,
     /// Files that the page shows or links to, relative to `src`; they are copied.
@@ -277,6 +279,7 @@ pub(super) fn render(places: &Places, path: &Path) -> Result<Page> {
     let mut files = Vec::new();
     let mut events: Vec<Event> = Vec::new();
     let mut title = None;
+    let mut sections = Vec::new();
     let mut block: Option<(String, String)> = None;
     // The heading that is open: where its events begin, and its text.
     let mut heading: Option<(usize, String)> = None;
@@ -309,6 +312,9 @@ pub(super) fn render(places: &Places, path: &Path) -> Result<Page> {
                     let id = anchor(&text);
                     events[at] = Event::Html(format!("<{level} id=\"{id}\"><a href=\"#{id}\">").into());
                     events.push(Event::Html(format!("</a></{level}>\n").into()));
+                    if level == HeadingLevel::H2 {
+                        sections.push((text.clone(), id));
+                    }
                     title.get_or_insert(text);
                 }
             }
@@ -358,6 +364,7 @@ pub(super) fn render(places: &Places, path: &Path) -> Result<Page> {
         .replace("</table>", "</table></div>");
     Ok(Page {
         title: title.ok_or_else(|| format!("{}: no heading", path.display()))?,
+        sections,
         html: rendered,
         files,
     })
