@@ -82,9 +82,9 @@ fn every_function_of_tvm_is_there() {
 /// The page: one table per family.
 fn page() -> String {
     let mut text = String::from(
-        "# Intrinsics\n\nEvery operation (`tirx-core/ir/src/intrin/rows`), by family: spelling, meaning, \
-         GPUs and CUDA text. `UPDATE_EXPECT=1 cargo test -p tirx-tests --test language intrinsics` writes this page from the rows. \
-         `tests/kernels` has kernels that use the operations.\n",
+        "# Intrinsics\n\n<!-- `UPDATE_EXPECT=1 cargo test -p tirx-tests --test language intrinsics` writes this page from \
+         `tirx-core/ir/src/intrin/rows`. -->\n\nEvery operation, by family: spelling, meaning, GPUs and CUDA text. The folder \
+         `tests/kernels` has kernels that use the operations. `T.ptx` also takes each instruction by its mnemonic, as the PTX ISA writes it.\n",
     );
     let mut family = "";
     for op in Op::ALL {

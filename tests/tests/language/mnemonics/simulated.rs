@@ -89,9 +89,10 @@ fn what_the_simulator_does_not_run_is_listed() {
     }
     let mut page = format!(
         "# Instructions by mnemonic that the simulator does not run\n\n\
+         <!-- `tests/tests/language/mnemonics/simulated.rs` writes this page. -->\n\n\
          `T.ptx` has {} lines of syntax. The simulator runs all calls of {} of them, and some of {} more. A kernel with another \
          instruction compiles, and `cargo tirx sim` names the instruction. This page shows one call of each other line. If only some calls of a line \
-         are missing, brackets give their number among the sampled calls. `tests/tests/language/mnemonics/simulated.rs` writes this page.\n",
+         are missing, brackets give their number among the sampled calls.\n",
         instructions().len(),
         instructions().len() - left.len(),
         left.len() - whole,
