@@ -196,12 +196,27 @@ fn a_copy_by_one_thread_is_warned_about() {
     }
 }
 
-/// The layouts of the book, with the arguments of the command for each.
-const PICTURES: &[(&str, &[&str])] = &[
-    ("rows", &["S[(8, 32)]"]),
-    ("swizzle", &["ComposeLayout(2, 3, 3, TileLayout(S[(8, 32)]))"]),
+/// The layouts of the book, with the page and the arguments of the command for each.
+const PICTURES: &[(&str, &str, &[&str])] = &[
+    ("rows", "memory.md", &["S[(8, 32)]"]),
+    (
+        "swizzle",
+        "memory.md",
+        &["ComposeLayout(2, 3, 3, TileLayout(S[(8, 32)]))"],
+    ),
+    (
+        "threads",
+        "gallery/first-kernels.md",
+        &["S[(2, 8):(1 @ bx, 1 @ tx)]", "--shape", "1,16"],
+    ),
+    (
+        "vectors",
+        "gallery/rows.md",
+        &["S[(8, 4, 4):(4 @ laneid, 1 @ laneid, 1)]", "--shape", "8,16"],
+    ),
     (
         "quads",
+        "memory.md",
         &["S[(8, 4, 2):(4 @ laneid, 1 @ laneid, 1)]", "--shape", "8,8"],
     ),
 ];
@@ -264,13 +279,13 @@ fn is_current(file: &str, made: &str) {
 
 #[test]
 fn the_layouts_of_the_book_are_current() {
-    let page =
-        fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/book/src/memory.md"))
-            .unwrap();
+    let book = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/book/src");
     let folder = tempfile::tempdir().unwrap();
-    for (name, args) in PICTURES {
+    for (name, page, args) in PICTURES {
         let file = format!("layout-{name}.svg");
-        assert!(page.contains(&format!("]({file})")), "the page shows {file}");
+        let page = fs::read_to_string(book.join(page)).unwrap();
+        let shown = page.contains(&format!("]({file})")) || page.contains(&format!("](../{file})"));
+        assert!(shown, "the page shows {file}");
         let mut all = vec!["layout"];
         all.extend(*args);
         all.extend(["--svg", &file]);
