@@ -1,5 +1,7 @@
 //! The build.rs side of TIRx: kernels become a build dependency.
 //!
+//! The [book](https://github.com/tirx-rs/tirx/blob/main/docs/book/src/introduction.md) teaches the kernel language.
+//!
 //! # A first kernel
 //!
 //! `kernels/vector.py`, in the language of TIRx:

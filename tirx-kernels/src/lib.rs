@@ -1,4 +1,5 @@
-//! Finished kernels for NVIDIA GPUs: call them like functions, with the tensors of [`tirx_rt`].
+//! Finished kernels for NVIDIA GPUs: call them like functions, with the tensors of [`tirx_rt`]. The [gallery](https://github.com/tirx-rs/tirx/blob/main/docs/book/src/gallery.md)
+//! of the book shows each kernel and runs it in the browser.
 //!
 //! ```
 //! use tirx_kernels::gemm;

@@ -18,6 +18,8 @@
 //! [`bf16`](struct@bf16) are the types of the crate `half`, which candle, burn and cudarc use. Without it they are types of this
 //! crate, and a clean build is shorter.
 //!
+//! The book has a chapter on [the runtime](https://github.com/tirx-rs/tirx/blob/main/docs/book/src/runtime.md).
+//!
 //! The crate has three layers, from safe to raw: the generated functions; [`Kernel::launch`] with pointers and a launch
 //! configuration; [`KernelImage`] with the bytes.
 

@@ -125,11 +125,25 @@ async function edit() {
   await state("passed");
   await page.close();
 }
-if (!only) {
+
+/** A kernel that imports files runs in the playground, which gets the files with the link. */
+async function imports() {
+  const page = await chromium.newPage();
+  await page.goto(`${server.url}gallery/rows.html`);
+  await page.waitForFunction(() => document.body.dataset.ready !== undefined);
+  const button = await page.evaluateHandle(() => [...document.querySelectorAll(".kernel:has([data-file]) .tools button")].find((button) => button.textContent === "Playground"));
+  const opened = new Promise((resolve) => page.once("popup", resolve));
+  await button.asElement().click();
+  const playground = await opened;
+  await playground.waitForFunction(() => document.querySelector("#pane")?.textContent.includes("passed"), { timeout: 30_000 });
+  await playground.close();
+  await page.close();
+}
+for (const test of only ? [] : [edit, imports]) {
   try {
-    await edit();
+    await test();
   } catch (error) {
-    failures.push(`editing: ${error.stack}`);
+    failures.push(`${test.name}: ${error.stack}`);
   }
 }
 
