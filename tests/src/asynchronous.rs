@@ -115,16 +115,26 @@ impl Case {
 
     /// Compiles a text of the kernel and makes its arguments.
     pub fn prepare(&self, text: &str, scale: Scale) -> Result<Prepared, String> {
-        self.made(text, self.sizes(scale), scale == Scale::Large)
+        // Measured inputs must cost as much power as users' data: with small integers few bits switch, which lets a
+        // GPU run faster.
+        let random = |tensor: &Tensor| scale == Scale::Large && tensor.dtype.bits > 8;
+        self.made(text, self.sizes(scale), &random)
+    }
+
+    /// The same with small sizes, and with values that products and sums must round; factors of blocks stay as they are.
+    pub fn prepare_for_rounding(&self, text: &str) -> Result<Prepared, String> {
+        let random =
+            |tensor: &Tensor| tensor.dtype.bits > 8 || tensor.dtype.is_floating() && tensor.name.len() == 1;
+        self.made(text, self.sizes(Scale::Small), &random)
     }
 
     /// The same with other sizes.
     pub fn prepare_with(&self, text: &str, sizes: Sizes) -> Result<Prepared, String> {
-        self.made(text, sizes, false)
+        self.made(text, sizes, &|_| false)
     }
 
-    /// `random` is for measurements.
-    fn made(&self, text: &str, sizes: Sizes, random: bool) -> Result<Prepared, String> {
+    /// `random` says which inputs have values without a pattern.
+    fn made(&self, text: &str, sizes: Sizes, random: &dyn Fn(&Tensor) -> bool) -> Result<Prepared, String> {
         let defines: Defines = sizes
             .iter()
             .map(|(name, value)| (name.to_string(), ConstValue::Int((*value).into())))
@@ -136,9 +146,7 @@ impl Case {
         for tensor in self.tensors {
             let shape = (tensor.shape)(&sizes);
             let count = shape.iter().product::<i64>() as usize;
-            // Measured inputs must cost as much power as users' data: with small integers few bits switch, which lets a
-            // GPU run faster.
-            let random = random && !is_written(self, tensor) && tensor.dtype.bits > 8;
+            let random = random(tensor) && !is_written(self, tensor);
             let value = if random { random_value } else { tensor.value };
             let elements: Vec<f32> = (0..count).map(value).collect();
             let bytes = encode(tensor.dtype, &elements);
@@ -160,6 +168,22 @@ impl Case {
             sizes,
             values,
         })
+    }
+
+    /// A row of the last tensor in double precision.
+    pub fn exact_row(&self, prepared: &Prepared, row: usize) -> Vec<f64> {
+        (self.row)(&prepared.sizes, &prepared.values, row)
+    }
+
+    /// The elements of the last tensor, as float32, and its rows.
+    pub fn result(&self, prepared: &Prepared, contents: &[Vec<u8>]) -> (Vec<f32>, usize) {
+        match (self.tensors.last(), contents.last()) {
+            (Some(tensor), Some(found)) => (
+                decode(tensor.dtype, found),
+                (tensor.shape)(&prepared.sizes)[0] as usize,
+            ),
+            _ => (Vec::new(), 0),
+        }
     }
 
     /// Compares the last tensor; where it has many rows, a sample of them.

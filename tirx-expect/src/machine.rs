@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tirx_core::ir::{DType, IRModule};
 use tirx_sim::{
-    Allocation, CompileOptions, Exploration, Fault, LaunchOptions, Memory, Program, StandIns, Stats,
-    Symmetric, host,
+    Allocation, CompileOptions, Exploration, Fault, LaunchOptions, Memory, Program, ShadowValue, StandIns,
+    Stats, Symmetric, host,
 };
 
 use crate::values::{Address, Scalar, number};
@@ -104,23 +104,30 @@ impl Simulator {
         self
     }
 
-    /// The largest relative error of the elements of a tensor, by its number among the tensors of a run. An element without a shadow
-    /// is exact, and so is one that is too small for its dtype.
-    pub(crate) fn largest_error(&self, tensor: usize, dtype: DType) -> f64 {
+    /// The elements of a tensor, by its number among the tensors of a run, that have a shadow of double precision: the rank, the
+    /// element's first byte, and the element with its shadow.
+    pub fn shadows(&self, tensor: usize) -> impl Iterator<Item = (usize, u64, ShadowValue)> + '_ {
         let own: Vec<&Allocation> = match self.symmetric.get(tensor) {
             Some(symmetric) => symmetric.parts().iter().collect(),
             None => self.allocations.get(tensor).into_iter().collect(),
         };
-        let Some(last) = self.launches.last() else {
-            return 0.0;
-        };
-        let within = |address: u64| {
-            let inside =
-                |part: &&&Allocation| (part.address()..part.address() + part.len() as u64).contains(&address);
-            own.iter().any(|part| inside(&part))
-        };
+        let all = self.launches.last().into_iter().flat_map(|last| &last.shadows);
+        all.filter_map(move |value| {
+            let place = |part: &&Allocation| {
+                let byte = value.address.checked_sub(part.address())?;
+                (byte < part.len() as u64).then_some(byte)
+            };
+            let mut parts = own.iter().enumerate();
+            let found = parts.find_map(|(rank, part)| Some((rank, place(part)?)));
+            found.map(|(rank, byte)| (rank, byte, *value))
+        })
+    }
+
+    /// The largest relative error of the elements of a tensor, by its number among the tensors of a run. An element without a shadow
+    /// is exact, and so is one that is too small for its dtype.
+    pub(crate) fn largest_error(&self, tensor: usize, dtype: DType) -> f64 {
         let mut largest = 0.0f64;
-        for value in last.shadows.iter().filter(|value| within(value.address)) {
+        for (.., value) in self.shadows(tensor) {
             let bytes = value.rounded.to_le_bytes();
             let bytes = &bytes[..usize::from(value.bits / 8)];
             let (Some(rounded), shadow) = (number(dtype, bytes), f64::from_bits(value.shadow)) else {

@@ -45,12 +45,12 @@ fn product(s: &Sizes, values: &[Vec<f32>], row: usize, turned: bool) -> Vec<f64>
     if turned {
         for (col, out) in out.iter_mut().enumerate() {
             let b = &values[1][col * k..(col + 1) * k];
-            *out = a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum();
+            *out = a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
         }
     } else {
         for (i, a) in a.iter().enumerate() {
             for (out, b) in out.iter_mut().zip(&values[1][i * n..(i + 1) * n]) {
-                *out += f64::from(a * b);
+                *out += f64::from(*a) * f64::from(*b);
             }
         }
     }
@@ -113,7 +113,7 @@ fn attention_row(s: &Sizes, values: &[Vec<f32>], row: usize) -> Vec<f64> {
             let dot = query
                 .iter()
                 .zip(line(1, first + key))
-                .map(|(q, k)| f64::from(q * k));
+                .map(|(q, k)| f64::from(*q) * f64::from(*k));
             dot.sum::<f64>() / 128f64.sqrt()
         })
         .collect();
@@ -142,7 +142,7 @@ fn scaled_row(s: &Sizes, values: &[Vec<f32>], row: usize) -> Vec<f64> {
         factors[tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + at % 128 / 32]
     };
     let element = |matrix: usize, row: usize, at: usize| {
-        f64::from(values[matrix][row * k + at] * factor(&values[matrix + 2], row, at))
+        f64::from(values[matrix][row * k + at]) * f64::from(factor(&values[matrix + 2], row, at))
     };
     let a: Vec<f64> = (0..k).map(|at| element(0, row, at)).collect();
     (0..n)
@@ -383,7 +383,7 @@ pub static CASES: &[Case] = &[
         scalar: Some(("alpha", 2.5)),
         row: |_, values, row| {
             let x = &values[0][row * 32..(row + 1) * 32];
-            x.iter().map(|x| f64::from(x * 2.5)).collect()
+            x.iter().map(|x| f64::from(*x) * 2.5).collect()
         },
         tolerance: 0.0,
         operations: |s| s["M"] as f64 * 32.0,

@@ -1,5 +1,6 @@
 //! Kernels lowered, simulated and compared: with plain Rust, with other passes, with broken variants.
 
+mod accuracy;
 mod asynchronous;
 mod chains;
 mod gallery;

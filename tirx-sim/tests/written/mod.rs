@@ -6,6 +6,10 @@ use tirx_core::transform::{Lowering, Target, lower};
 use tirx_sim::{Allocation, Memory, Program};
 
 pub(crate) fn compiled(text: &str) -> Program {
+    compiled_for(Target::SM_90A, text)
+}
+
+pub(crate) fn compiled_for(target: Target, text: &str) -> Program {
     let text = format!("from tvm.script import tirx as T\n\n{text}");
     let mut sources = SourceMap::new();
     let file = match KernelFile::load(&mut sources, "kernel.py", &text, &NoImports) {
@@ -17,7 +21,7 @@ pub(crate) fn compiled(text: &str) -> Program {
         Err(d) => panic!("{}", d.render(&sources)),
     };
     let sources = module.sources.clone();
-    let module = match lower(module, &mut Lowering::new(Target::SM_90A)) {
+    let module = match lower(module, &mut Lowering::new(target)) {
         Ok(module) => module,
         Err(d) => panic!("{}", d.render(&sources)),
     };

@@ -67,6 +67,11 @@ impl Machine<'_, '_> {
                 true => self.warp.v64[inst.d as usize][lane] = combined,
                 false => self.warp.v32[inst.d as usize][lane] = combined as u32,
             }
+            if self.warp.shadows.is_some() {
+                let at = parts.iter().map(|part| part.address * 8 + bit as u64);
+                let parts: Vec<(u64, u64)> = at.zip(read).collect();
+                self.shade_multimem(pc, (inst, multimem), kind, lane, &parts, value);
+            }
         }
         Ok(())
     }

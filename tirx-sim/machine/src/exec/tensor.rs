@@ -39,7 +39,7 @@ impl Machine<'_, '_> {
                 metadata,
             } => {
                 let shades = match self.warp.shadows.is_some() {
-                    true => self.shade_mma(mma, [*a, *b], *c),
+                    true => self.shade_mma(mma, [*a, *b], *c, *metadata),
                     false => None,
                 };
                 let [a_count, b_count, c_count, _] = mma.registers();
@@ -130,7 +130,7 @@ impl Machine<'_, '_> {
             }
         }
         if self.warp.shadows.is_some() && !rows.store {
-            self.shade_rows((temp, 4), (registers, rows.registers()));
+            self.shade_rows(rows, temp, registers);
         }
         if rows.store {
             for (lane, row) in bytes.iter().enumerate() {
@@ -141,7 +141,7 @@ impl Machine<'_, '_> {
             }
             self.shared.changes += 1;
             if self.warp.shadows.is_some() {
-                self.shade_rows((registers, rows.registers()), (temp, 4));
+                self.shade_rows(rows, temp, registers);
             }
             self.store_each(pc, temp, access, lanes, &|i| at[i])?;
         }

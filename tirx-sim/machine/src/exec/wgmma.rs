@@ -25,6 +25,7 @@ use super::cells::Cells;
 use super::fills::{FILLED, Reading};
 use super::order::{Alike, Forked, Kind, Mark, Space};
 use super::run::Machine;
+use super::shadow::{HeldMemory, Shaded, carry};
 use super::tcgen05::Loading;
 use super::{Shared, Status, Trap};
 use crate::alu::{FULL, LANES, Lanes32};
@@ -34,7 +35,6 @@ use crate::findings::Excusable;
 use crate::memory::granules;
 use crate::tensor::descriptor::{self as matrix, Descriptor, PIECE};
 use crate::tensor::format::Format;
-use crate::tensor::matrix::Matrix;
 
 /// The state of a warp's operations.
 #[derive(Debug, Default)]
@@ -127,8 +127,8 @@ impl Warpgroup {
 /// What an operation of a warpgroup has read: A (none where it is in registers) and B.
 #[derive(Debug)]
 pub(super) struct Operands {
-    left: Option<Matrix>,
-    right: Matrix,
+    left: Option<Shaded>,
+    right: Shaded,
     /// Warps of the warpgroup that have not taken it.
     left_over: usize,
 }
@@ -502,7 +502,7 @@ impl Machine<'_, '_> {
                 self.agrees(&descriptor, &operand, &pieces, ("B", false))?;
                 let bytes = self.pieces(&descriptor, &pieces, &forks, ("B", wgmma.b))?;
                 self.agrees(&descriptor, &operand, &pieces, ("B", true))?;
-                let right = operand.matrix(&bytes);
+                let right = self.shaded(&operand, &pieces, &bytes);
                 let left = match &operation.left {
                     Ok(_) => None,
                     Err(bits) => {
@@ -511,7 +511,7 @@ impl Machine<'_, '_> {
                         self.agrees(&descriptor, &operand, &pieces, ("A", false))?;
                         let bytes = self.pieces(&descriptor, &pieces, &forks, ("A", wgmma.a))?;
                         self.agrees(&descriptor, &operand, &pieces, ("A", true))?;
-                        Some(operand.matrix(&bytes))
+                        Some(self.shaded(&operand, &pieces, &bytes))
                     }
                 };
                 Operands {
@@ -524,7 +524,10 @@ impl Machine<'_, '_> {
         let left = match (&operation.left, &operands.left) {
             (Ok(words), _) => {
                 let registers: Vec<Lanes32> = words.iter().map(|w| self.warp.local[*w]).collect();
-                wgmma.left_of_registers(&registers)
+                Shaded {
+                    values: wgmma.left_of_registers(&registers),
+                    exactly: self.shade_registers(wgmma, words),
+                }
             }
             (_, Some(left)) => left.rows_from(self.id % WARPS * 16, 16),
             _ => return Ok(()),
@@ -539,14 +542,11 @@ impl Machine<'_, '_> {
             self.shared.read_by_groups.insert(key, rest);
         }
         let mut sums: Vec<Lanes32> = operation.sums.iter().map(|w| self.warp.local[*w]).collect();
-        let shades = self.warp.shadows.is_some().then(|| {
-            let registers = operation.left.as_ref().ok().map(|words| &words[..]);
-            let sums = (&operation.sums[..], &sums[..], operation.keep);
-            self.shade_wgmma(wgmma, (&left, &right), registers, sums)
-        });
-        let product = wgmma.product(left, &right);
+        let before = (&operation.sums[..], &sums[..], operation.keep);
+        let shades = self.shade_wgmma(wgmma, left.exactly, right.exactly.as_ref(), before);
+        let product = wgmma.product(left.values, &right.values);
         wgmma.accumulate(&product, 0, &mut sums, &|lane| operation.keep >> lane & 1 != 0);
-        if let Some(Some(shades)) = shades {
+        if let Some(shades) = shades {
             self.shade_wgmma_after(
                 operation.forked.mark.pc(),
                 wgmma,
@@ -559,6 +559,20 @@ impl Machine<'_, '_> {
         }
         self.shared.changes += 1;
         Ok(())
+    }
+
+    /// An operand of the bytes of its pieces, with their shadows if errors are asked for.
+    fn shaded(&self, operand: &matrix::Operand, pieces: &[u32], bytes: &[u8]) -> Shaded {
+        let shadows = self.ctx.accuracy.is_some().then(|| {
+            let mut shadows = HeldMemory::default();
+            for (i, raw) in pieces.iter().enumerate() {
+                let to = (i * PIECE * 8) as u64;
+                let from = (&self.shared.held, u64::from(*raw) * 8);
+                carry(from, (&mut shadows, to), (PIECE * 8) as u64);
+            }
+            shadows
+        });
+        Shaded::of_pieces(operand, bytes, shadows.as_ref())
     }
 
     /// All lanes' values of a local word.

@@ -243,6 +243,23 @@ impl Operand {
         }
     }
 
+    /// Row, column of k, piece and bit of the piece of each element.
+    pub fn elements(&self) -> impl Iterator<Item = (usize, usize, usize, u64)> + use<> {
+        let it = *self;
+        let (lines, long) = match it.by_rows {
+            true => (it.k, it.rows),
+            false => (it.rows, it.k),
+        };
+        let along = it.along();
+        (0..lines).flat_map(move |line| {
+            (0..long).map(move |at| {
+                let (row, k) = if it.by_rows { (at, line) } else { (line, at) };
+                let piece = line * along + at / it.per_piece;
+                (row, k, piece, (at % it.per_piece) as u64 * u64::from(it.pitch))
+            })
+        })
+    }
+
     /// The matrix of the bytes of its pieces, one row of `rows` after the other.
     pub fn matrix(&self, bytes: &[u8]) -> Matrix {
         let decoder = self.format.decoder();

@@ -3,43 +3,62 @@
 //! Products of operands are exact in float32; a tensor core adds those of one instruction and then the accumulator. The
 //! order of additions within an instruction is the hardware's own and not documented; here it is ascending in k.
 
+use std::ops::{AddAssign, Mul, Neg};
+
 use super::format::round_f16;
+
+/// The elements of a matrix: float32 for those that tensor cores multiply, float64 for those without rounding.
+pub trait Number: Copy + Default + PartialEq + Neg<Output = Self> + Mul<Output = Self> + AddAssign {}
+
+impl Number for f32 {}
+impl Number for f64 {}
 
 /// A matrix of values, row after row.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Matrix {
+pub struct Matrix<T = f32> {
     pub rows: usize,
     pub cols: usize,
-    pub values: Vec<f32>,
+    pub values: Vec<T>,
 }
 
 impl Matrix {
-    pub fn zero(rows: usize, cols: usize) -> Matrix {
+    /// The same values in double precision.
+    pub fn widened(&self) -> Matrix<f64> {
+        Matrix {
+            rows: self.rows,
+            cols: self.cols,
+            values: self.values.iter().copied().map(f64::from).collect(),
+        }
+    }
+}
+
+impl<T: Number> Matrix<T> {
+    pub fn zero(rows: usize, cols: usize) -> Matrix<T> {
         Matrix {
             rows,
             cols,
-            values: vec![0.0; rows * cols],
+            values: vec![T::default(); rows * cols],
         }
     }
 
     #[inline]
-    pub fn at(&self, row: usize, col: usize) -> f32 {
+    pub fn at(&self, row: usize, col: usize) -> T {
         self.values[row * self.cols + col]
     }
 
     #[inline]
-    pub fn set(&mut self, row: usize, col: usize, value: f32) {
+    pub fn set(&mut self, row: usize, col: usize, value: T) {
         self.values[row * self.cols + col] = value;
     }
 
     /// Adds the rows of another below.
-    pub fn append(&mut self, below: Matrix) {
+    pub fn append(&mut self, below: Matrix<T>) {
         self.rows += below.rows;
         self.values.extend(below.values);
     }
 
     /// Some of its rows.
-    pub fn rows_from(&self, first: usize, rows: usize) -> Matrix {
+    pub fn rows_from(&self, first: usize, rows: usize) -> Matrix<T> {
         Matrix {
             rows,
             cols: self.cols,
@@ -47,7 +66,7 @@ impl Matrix {
         }
     }
 
-    pub fn transposed(&self) -> Matrix {
+    pub fn transposed(&self) -> Matrix<T> {
         let mut out = Matrix::zero(self.cols, self.rows);
         for r in 0..self.rows {
             for c in 0..self.cols {
@@ -63,7 +82,7 @@ impl Matrix {
 }
 
 /// `a · b` of an M×K and a K×N matrix.
-pub fn multiply(a: &Matrix, b: &Matrix) -> Matrix {
+pub fn multiply<T: Number>(a: &Matrix<T>, b: &Matrix<T>) -> Matrix<T> {
     let n = b.cols;
     let mut out = Matrix::zero(a.rows, n);
     for row in 0..a.rows {
@@ -71,7 +90,7 @@ pub fn multiply(a: &Matrix, b: &Matrix) -> Matrix {
         for k in 0..a.cols.min(b.rows) {
             let x = a.values[row * a.cols + k];
             for (sum, y) in sums.iter_mut().zip(&b.values[k * n..(k + 1) * n]) {
-                *sum += x * y;
+                *sum += x * *y;
             }
         }
     }

@@ -11,7 +11,7 @@
 use super::Outcome;
 use super::format::Format;
 use super::fragment::{Part, Shape, count, place, quads};
-use super::matrix::{Accumulator, Matrix, multiply};
+use super::matrix::{Accumulator, Matrix, Number, multiply};
 use super::sparse::Sparsity;
 
 const LANES: usize = 32;
@@ -112,44 +112,57 @@ impl Mma {
         }))
     }
 
-    /// The widths of elements of A, B and C, if it multiplies dense floats of whole bytes.
+    /// The widths of elements of A, B and C, if it multiplies floats of whole bytes by fragments of a warp.
     pub fn float_widths(&self) -> Option<[u32; 3]> {
         let whole = |format: Format| !format.is_integer() && matches!(format.bits(), 8 | 16 | 32);
-        let dense = !self.in_quads() && self.sparse.is_none();
-        let floats = dense && whole(self.a) && whole(self.b) && !matches!(self.d, Accumulator::I32 { .. });
+        let floats =
+            !self.in_quads() && whole(self.a) && whole(self.b) && !matches!(self.d, Accumulator::I32 { .. });
         floats.then(|| [self.a.bits(), self.b.bits(), 32 / self.c.packed() as u32])
     }
 
     /// D of elements in double precision, by lane and element, without rounding.
-    pub fn compute_exactly(&self, a: &[Vec<f64>], b: &[Vec<f64>], c: Option<&[Vec<f64>]>) -> Vec<Vec<f64>> {
+    pub fn compute_exactly(
+        &self,
+        a: &[Vec<f64>],
+        b: &[Vec<f64>],
+        c: Option<&[Vec<f64>]>,
+        metadata: &[u32; LANES],
+    ) -> Outcome<Vec<Vec<f64>>> {
         let Shape { m, n, k } = self.shape;
-        let (mut left, mut right) = (vec![0.0; m * k], vec![0.0; k * n]);
-        for lane in 0..LANES {
-            for (i, value) in a[lane].iter().enumerate() {
-                let (row, col) = place(self.shape, Part::A, self.a.bits(), lane, i);
-                if row < m && col < k {
-                    left[row * k + col] = *value;
+        let held = self.held();
+        let fill =
+            |lanes: &[Vec<f64>], rows: usize, cols: usize, place: &dyn Fn(usize, usize) -> (usize, usize)| {
+                let mut out = Matrix::<f64>::zero(rows, cols);
+                for (lane, values) in lanes.iter().enumerate() {
+                    for (i, value) in values.iter().enumerate() {
+                        let (row, col) = place(lane, i);
+                        if row < rows && col < cols {
+                            out.set(row, col, *value);
+                        }
+                    }
                 }
-            }
-            for (i, value) in b[lane].iter().enumerate() {
-                let (row, col) = place(self.shape, Part::B, self.b.bits(), lane, i);
-                if row < k && col < n {
-                    right[row * n + col] = *value;
-                }
-            }
+                out
+            };
+        let mut left = fill(a, m, held.k, &|lane, i| {
+            place(held, Part::A, self.a.bits(), lane, i)
+        });
+        if self.sparse.is_some() {
+            left = self.spread(&left, metadata)?;
         }
-        (0..LANES)
+        let right = fill(b, k, n, &|lane, i| {
+            place(self.shape, Part::B, self.b.bits(), lane, i)
+        });
+        let sums = (0..LANES)
             .map(|lane| {
                 let sums = (0..m * n / LANES).map(|i| {
                     let (row, col) = place(self.shape, Part::C, 32, lane, i);
                     let before = c.map_or(0.0, |c| c[lane][i]);
-                    (0..k).fold(before, |sum, j| {
-                        left[row * k + j].mul_add(right[j * n + col], sum)
-                    })
+                    (0..k).fold(before, |sum, j| left.at(row, j).mul_add(right.at(j, col), sum))
                 });
                 sums.collect()
             })
-            .collect()
+            .collect();
+        Ok(sums)
     }
 
     /// `C + product` where each lane holds it.
@@ -222,7 +235,7 @@ impl Mma {
     }
 
     /// A with its zeros, of the elements held and the metadata.
-    fn spread(&self, held: &Matrix, metadata: &[u32; LANES]) -> Outcome<Matrix> {
+    fn spread<T: Number>(&self, held: &Matrix<T>, metadata: &[u32; LANES]) -> Outcome<Matrix<T>> {
         let selector = self.sparse.unwrap_or(0) as usize;
         let sparsity = match self.a.bits() {
             32 => Sparsity::OneOfTwo,

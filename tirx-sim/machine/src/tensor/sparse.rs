@@ -4,7 +4,7 @@
 //! "Sparse matrix storage"): two of four elements, one of two (tf32), or two pairs of four (formats of four bits).
 
 use super::Outcome;
-use super::matrix::Matrix;
+use super::matrix::{Matrix, Number};
 
 /// The encoding of four bits of metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,12 @@ impl Sparsity {
     }
 
     /// The matrix with `k` columns whose elements are `held`; `bits` gives the metadata of a row's group.
-    pub fn spread(self, held: &Matrix, k: usize, bits: impl Fn(usize, usize) -> u32) -> Outcome<Matrix> {
+    pub fn spread<T: Number>(
+        self,
+        held: &Matrix<T>,
+        k: usize,
+        bits: impl Fn(usize, usize) -> u32,
+    ) -> Outcome<Matrix<T>> {
         let mut out = Matrix::zero(held.rows, k);
         let span = self.span();
         for row in 0..held.rows {

@@ -24,7 +24,7 @@
 use super::Outcome;
 use super::descriptor::Operand;
 use super::format::Format;
-use super::matrix::{Accumulator, Matrix, multiply};
+use super::matrix::{Accumulator, Matrix, Number, multiply};
 use super::sparse::Sparsity;
 
 /// A kind of `tcgen05.mma`.
@@ -348,7 +348,12 @@ impl Mma {
     }
 
     /// `A · B` with signs and scale factors: of M×K and N×K, and M×blocks and N×blocks.
-    pub fn product(&self, mut left: Matrix, mut right: Matrix, scales: Option<(&Matrix, &Matrix)>) -> Matrix {
+    pub fn product<T: Number>(
+        &self,
+        mut left: Matrix<T>,
+        mut right: Matrix<T>,
+        scales: Option<(&Matrix<T>, &Matrix<T>)>,
+    ) -> Matrix<T> {
         if self.negate_a != self.negate_b {
             left.negate();
         }

@@ -7,7 +7,7 @@
 use super::Outcome;
 use super::descriptor::Operand;
 use super::format::Format;
-use super::matrix::{Accumulator, Matrix, multiply};
+use super::matrix::{Accumulator, Matrix, Number, multiply};
 
 /// Rows of A and D.
 pub const ROWS: usize = 64;
@@ -98,7 +98,7 @@ impl Wgmma {
     }
 
     /// `A · B` with the instruction's signs: of rows×K and N×K.
-    pub fn product(&self, mut left: Matrix, right: &Matrix) -> Matrix {
+    pub fn product<T: Number>(&self, mut left: Matrix<T>, right: &Matrix<T>) -> Matrix<T> {
         if self.negate_a != self.negate_b {
             left.negate();
         }

@@ -4,6 +4,7 @@ use super::tile::combine;
 use super::{Reach, Work};
 use crate::bytecode::AtomicOp;
 use crate::exec::access::Check;
+use crate::exec::shadow::{HeldMemory, Reduction};
 use crate::numeric::Kind;
 
 /// `cp.async` and `cp.async.bulk`, except tensor copies.
@@ -28,14 +29,18 @@ impl Work for Bytes {
             reach.read(self.from, &mut bytes[..read])?;
         }
         if let Some((op, kind)) = self.reduces {
-            return reach.update(self.to, bytes.len(), &mut |old| combine(op, kind, old, &bytes));
+            let operand = &bytes;
+            let reduction = Reduction { op, kind, operand };
+            return reach.update(self.to, &reduction, &mut |old| combine(op, kind, old, operand));
         }
         if self.mask == u16::MAX {
             return reach.write(self.to, &bytes);
         }
-        let written = |(i, _): &(usize, &u8)| self.mask >> (i % 16) & 1 != 0;
-        for (i, byte) in bytes.iter().enumerate().filter(written) {
-            reach.write(self.to + i as u64, &[*byte])?;
+        for (i, byte) in bytes.iter().enumerate() {
+            match self.mask >> (i % 16) & 1 {
+                0 => reach.carried.skip(1),
+                _ => reach.write(self.to + i as u64, &[*byte])?,
+            }
         }
         Ok(())
     }
@@ -50,18 +55,21 @@ pub(crate) struct Registers {
     /// An address.
     pub(crate) to: u64,
     pub(crate) bytes: Vec<u8>,
+    /// The shadows of the bytes.
+    pub(in crate::exec) shadows: HeldMemory,
     /// How they are combined with what is there, instead of replacing it.
     pub(crate) reduces: Option<(AtomicOp, Kind)>,
 }
 
 impl Work for Registers {
     fn run(&mut self, reach: &mut Reach<'_, '_>) -> Check {
+        reach.carried = std::mem::take(&mut self.shadows).into();
         let Some((op, kind)) = self.reduces else {
             return reach.write(self.to, &self.bytes);
         };
-        reach.update(self.to, self.bytes.len(), &mut |old| {
-            combine(op, kind, old, &self.bytes);
-        })
+        let operand = &self.bytes;
+        let reduction = Reduction { op, kind, operand };
+        reach.update(self.to, &reduction, &mut |old| combine(op, kind, old, operand))
     }
 
     fn destinations(&self) -> Vec<(u64, u64)> {

@@ -350,6 +350,7 @@ impl Machine<'_, '_> {
             work: Some(Box::new(Registers {
                 to,
                 bytes,
+                shadows: self.shade_taken(inst.kind, &inst.values, lane as usize),
                 reduces: inst.reduces.map(|op| (op, inst.kind)),
             })),
             completions,

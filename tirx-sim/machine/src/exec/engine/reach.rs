@@ -1,5 +1,6 @@
 //! Memory as an asynchronous operation accesses it: bytes at addresses, each access checked.
 
+use crate::accuracy::Sample;
 use crate::exec::access::Check;
 use crate::exec::address::{Target, decode};
 use crate::exec::cells::Cells;
@@ -9,7 +10,7 @@ use crate::exec::engine::Operation;
 use crate::exec::fills::{FILLED, Filled, Reading};
 use crate::exec::order::{Alike, Conflict, Forked, Known, Place, Space};
 use crate::exec::prior::early;
-use crate::exec::shadow::Carried;
+use crate::exec::shadow::{Carried, Reduction};
 use crate::exec::{Context, Shared, Trap, thread_of};
 use crate::fault::FaultKind;
 use crate::findings::Excusable;
@@ -38,17 +39,26 @@ enum Use<'b> {
     Read(&'b mut [u8]),
     Write(&'b [u8]),
     /// Each byte becomes a function of the old bytes.
-    Update(usize, &'b mut dyn FnMut(&mut [u8])),
+    Update(&'b Reduction<'b>, &'b mut dyn FnMut(&mut [u8])),
     /// The same, and releases what the operation knows.
     Signal(usize, &'b mut dyn FnMut(&mut [u8]), &'b Known),
 }
 
-impl Use<'_> {
+impl<'b> Use<'b> {
+    /// How elements are combined, if errors of values are asked for.
+    fn reduction(&self, ctx: &Context<'_>) -> Option<&'b Reduction<'b>> {
+        match self {
+            Use::Update(reduction, _) if ctx.accuracy.is_some() => Some(reduction),
+            _ => None,
+        }
+    }
+
     fn len(&self) -> usize {
         match self {
             Use::Read(bytes) => bytes.len(),
             Use::Write(bytes) => bytes.len(),
-            Use::Update(count, _) | Use::Signal(count, ..) => *count,
+            Use::Update(reduction, _) => reduction.operand.len(),
+            Use::Signal(count, ..) => *count,
         }
     }
 
@@ -114,8 +124,20 @@ impl Reach<'_, '_> {
     ///
     /// # Errors
     /// As of [`Reach::read`].
-    pub(crate) fn update(&mut self, address: u64, count: usize, step: &mut dyn FnMut(&mut [u8])) -> Check {
-        self.access(address, Use::Update(count, step))
+    pub(in crate::exec) fn update(
+        &mut self,
+        address: u64,
+        reduction: &Reduction<'_>,
+        step: &mut dyn FnMut(&mut [u8]),
+    ) -> Check {
+        self.access(address, Use::Update(reduction, step))
+    }
+
+    /// Adds results to the errors of the operation's statement.
+    pub(in crate::exec) fn note_samples(&self, samples: &[Sample]) {
+        if let Some(accuracy) = &self.ctx.accuracy {
+            accuracy.note(self.operation.pc, samples);
+        }
     }
 
     /// Updates bytes strongly, as a signal that releases what the operation knows.
@@ -346,10 +368,15 @@ impl Reach<'_, '_> {
                 Use::Read(out) => self
                     .carried
                     .read(&shared.held, first as u64 * 8, out.len() as u64),
-                Use::Write(bytes) => self.carried.write(&mut shared.held, first as u64 * 8, bytes),
+                Use::Write(bytes) => {
+                    self.carried
+                        .write(&mut shared.held, first as u64 * 8, bytes.len() as u64);
+                }
                 Use::Update(..) | Use::Signal(..) => {}
             }
         }
+        let (count, reduction) = (how.len(), how.reduction(self.ctx));
+        let mut samples = Vec::new();
         let words = &mut shared.words;
         let byte = |at: usize| (at / 4, at % 4 * 8);
         match how {
@@ -375,17 +402,23 @@ impl Reach<'_, '_> {
                     words[word] = words[word] & !(0xff << shift) | u32::from(*new) << shift;
                 }
             }
-            Use::Update(count, step) | Use::Signal(count, step, _) => {
+            Use::Update(_, step) | Use::Signal(_, step, _) => {
                 let mut bytes: Vec<u8> = (0..count)
                     .map(|i| (words[byte(first + i).0] >> byte(first + i).1) as u8)
                     .collect();
+                let before = reduction.map(|_| bytes.clone());
                 step(&mut bytes);
+                if let (Some(reduction), Some(before)) = (reduction, before) {
+                    let memory = (&mut shared.held, first as u64 * 8);
+                    samples = self.carried.reduced(memory, reduction, (&before, &bytes));
+                }
                 for (i, new) in bytes.iter().enumerate() {
                     let (word, shift) = byte(first + i);
                     words[word] = words[word] & !(0xff << shift) | u32::from(*new) << shift;
                 }
             }
         }
+        self.note_samples(&samples);
         Ok(())
     }
 
@@ -475,10 +508,15 @@ impl Reach<'_, '_> {
                 Use::Read(out) => self
                     .carried
                     .read(&accuracy.global(), address * 8, out.len() as u64),
-                Use::Write(bytes) => self.carried.write(&mut accuracy.global(), address * 8, bytes),
+                Use::Write(bytes) => {
+                    self.carried
+                        .write(&mut accuracy.global(), address * 8, bytes.len() as u64);
+                }
                 Use::Update(..) | Use::Signal(..) => {}
             }
         }
+        let (count, reduction) = (how.len(), how.reduction(self.ctx));
+        let mut samples = Vec::new();
         match &mut how {
             Use::Read(out) if first.is_multiple_of(8) && out.len().is_multiple_of(8) => {
                 for (i, out) in out.chunks_exact_mut(8).enumerate() {
@@ -501,18 +539,25 @@ impl Reach<'_, '_> {
                     storage.store((first + i) * 8, 8, u64::from(*new));
                 }
             }
-            Use::Update(count, step) | Use::Signal(count, step, _) => {
+            Use::Update(_, step) | Use::Signal(_, step, _) => {
                 let lock = self.ctx.memory.lock(address);
                 let _guard = lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                let mut bytes: Vec<u8> = (0..*count)
+                let mut bytes: Vec<u8> = (0..count)
                     .map(|i| storage.load((first + i) * 8, 8) as u8)
                     .collect();
+                let before = bytes.clone();
                 step(&mut bytes);
+                if let (Some(reduction), Some(accuracy)) = (reduction, &self.ctx.accuracy) {
+                    let mut held = accuracy.global();
+                    let memory = (&mut *held, address * 8);
+                    samples = self.carried.reduced(memory, reduction, (&before, &bytes));
+                }
                 for (i, new) in bytes.iter().enumerate() {
                     storage.store((first + i) * 8, 8, u64::from(*new));
                 }
             }
         }
+        self.note_samples(&samples);
         Ok(())
     }
 

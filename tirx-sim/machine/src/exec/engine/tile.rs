@@ -9,6 +9,7 @@ use crate::exec::access::Check;
 use crate::exec::address::{self, Target};
 use crate::exec::atomic::update;
 use crate::exec::fills::Filled;
+use crate::exec::shadow::Reduction;
 use crate::fault::FaultKind;
 use crate::numeric::Kind;
 use crate::tensor_map::{FILLING_NAN, TENSOR_MAP_BYTES, TensorMap, TensorMapSwizzle, TensorMapType};
@@ -241,7 +242,12 @@ impl Tile {
                         TensorMapType::TFloat32 | TensorMapType::TFloat32Ftz
                     );
                     if rounds && place.is_some() {
+                        let before = narrow.clone();
                         narrow.chunks_exact_mut(4).for_each(round_tf32);
+                        if reach.ctx.accuracy.is_some() {
+                            let samples = reach.carried.rounded(&before, &narrow);
+                            reach.note_samples(&samples);
+                        }
                     }
                     let bytes: Vec<u8> = narrow
                         .chunks(global)
@@ -277,12 +283,15 @@ impl Tile {
                         self.map.dtype,
                         TensorMapType::Float32Ftz | TensorMapType::TFloat32Ftz
                     );
-                    reach.update(address, narrow.len(), &mut |old| {
+                    if flushes {
+                        narrow.chunks_exact_mut(4).for_each(flush);
+                    }
+                    let operand = &narrow;
+                    reach.update(address, &Reduction { op, kind, operand }, &mut |old| {
                         if flushes {
                             old.chunks_exact_mut(4).for_each(flush);
-                            narrow.chunks_exact_mut(4).for_each(flush);
                         }
-                        combine(op, kind, old, &narrow);
+                        combine(op, kind, old, operand);
                         if flushes {
                             old.chunks_exact_mut(4).for_each(flush);
                         }

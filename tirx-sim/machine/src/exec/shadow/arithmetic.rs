@@ -168,6 +168,9 @@ impl Machine<'_, '_> {
             Inst::ToBitsS { kind, d, a } => self.to_bits(pc, kind, S(d), S(a), mask, strand),
             Inst::FromBits { kind, d, a } => self.of_bits(pc, kind, V32(d), V32(a), mask, strand),
             Inst::FromBitsS { kind, d, a } => self.of_bits(pc, kind, S(d), S(a), mask, strand),
+            Inst::MulAdd { d, a, b, c } => {
+                self.multiply_add(pc, f32, V32(d), [a, b, c].map(V32), mask, strand)
+            }
             Inst::Fma { kind, d, a, b, c } => {
                 let slot = |r: R| if kind.wide() { V64(r) } else { V32(r) };
                 self.multiply_add(pc, kind, slot(d), [a, b, c].map(slot), mask, strand)
@@ -211,10 +214,8 @@ impl Machine<'_, '_> {
 
     /// Adds results to the errors of a statement.
     pub(super) fn note_samples(&self, pc: usize, samples: &[Sample]) {
-        if let (Some(accuracy), false) = (&self.ctx.accuracy, samples.is_empty()) {
-            let mut rows = accuracy.rows();
-            let row = rows.entry(pc).or_default();
-            samples.iter().for_each(|sample| row.note(sample));
+        if let Some(accuracy) = &self.ctx.accuracy {
+            accuracy.note(pc, samples);
         }
     }
 

@@ -28,12 +28,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use crate::accuracy::{ShadowValue, StatementAccuracy};
+use crate::accuracy::{Sample, ShadowValue, StatementAccuracy};
 use crate::alu::LANES;
 use crate::bytecode::{Code, R};
 use crate::numeric::Kind;
 
+pub(super) use memory::carry;
 pub(crate) use tensor::Carried;
+pub(super) use tensor::{Reduction, Shaded, accumulator};
 
 /// Elements that share a register at most.
 const MAX_PARTS: usize = 4;
@@ -81,12 +83,68 @@ impl Shade {
     }
 }
 
+impl Shade {
+    /// The width in bits and the shadow of the element that begins at a byte of a register with these bits.
+    fn element(&self, bits: u64, byte: usize) -> Option<(u8, f64)> {
+        let width = match self.width {
+            VALUE => 32,
+            width => width,
+        };
+        let size = usize::from(width / 8);
+        if width == 0 || self.bits != bits || !byte.is_multiple_of(size) {
+            return None;
+        }
+        Some((width, self.values[byte / size]))
+    }
+
+    /// The shadow of a register that has these elements by their first byte: a value, or narrow ones. Narrow ones without a shadow are
+    /// zeros.
+    fn of_elements(bits: u32, elements: &[Option<(u8, f64)>; MAX_PARTS]) -> Shade {
+        let Some((width, value)) = elements.iter().flatten().next().copied() else {
+            return Shade::NONE;
+        };
+        if width == 32 {
+            return Shade::of_value(bits.into(), value);
+        }
+        let size = usize::from(width / 8);
+        let mut values = [0.0; MAX_PARTS];
+        for (part, slot) in values.iter_mut().enumerate().take(4 / size) {
+            let own = bits >> (part as u32 * u32::from(width)) & ((1 << width) - 1);
+            match elements[part * size] {
+                Some((same, value)) if same == width => *slot = value,
+                None if own == 0 => {}
+                _ => return Shade::NONE,
+            }
+        }
+        Shade {
+            bits: bits.into(),
+            width,
+            values,
+        }
+    }
+}
+
 /// The shadow of an element in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     bits: u64,
     width: u8,
     value: f64,
+}
+
+impl Held {
+    pub(super) fn new(width: u32, bits: impl Into<u64>, value: f64) -> Held {
+        Held {
+            bits: bits.into(),
+            width: width as u8,
+            value,
+        }
+    }
+
+    /// The shadow, if the element has this width and these bits.
+    pub(super) fn value_of(&self, width: u32, bits: impl Into<u64>) -> Option<f64> {
+        (u32::from(self.width) == width && self.bits == bits.into()).then_some(self.value)
+    }
 }
 
 /// Shadows of memory, by the number of its first bit.
@@ -99,7 +157,7 @@ pub(crate) struct Shadows {
     v64: Vec<[Shade; LANES]>,
     scalars: Vec<Shade>,
     /// By lane.
-    local: Vec<HeldMemory>,
+    pub(super) local: Vec<HeldMemory>,
 }
 
 impl Shadows {
@@ -133,6 +191,15 @@ impl Accuracy {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Adds results to the errors of a statement.
+    pub(super) fn note(&self, pc: usize, samples: &[Sample]) {
+        if !samples.is_empty() {
+            let mut rows = self.rows();
+            let row = rows.entry(pc).or_default();
+            samples.iter().for_each(|sample| row.note(sample));
+        }
+    }
+
     pub(super) fn global(&self) -> MutexGuard<'_, HeldMemory> {
         self.global.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -156,7 +223,7 @@ impl Accuracy {
 }
 
 /// The smallest normal number of a kind.
-fn least(kind: Kind) -> f64 {
+pub(super) fn least(kind: Kind) -> f64 {
     match kind {
         Kind::F64 => f64::MIN_POSITIVE,
         Kind::F16 => 2.0f64.powi(-14),

@@ -1,72 +1,250 @@
 //! Shadows in tensor cores, and in copies of tiles.
 //!
-//! `mma.sync` multiplies the shadows of its operands, element by element of the fragments. Copies that move many elements to places of
-//! their own (bulk and tensor copies, `ldmatrix`) hand on shadows by content: an element gets the shadow of an element with the same
-//! bits that the operation has read. Elements with the same bits differ by less than their rounding; the one with the largest error counts.
+//! A product multiplies the shadows of its operands, element by element: those of registers by the fragments of the instruction, those
+//! of shared and tensor memory by the places that its descriptors name. Copies hand on the shadows of the bytes that they move
+//! ([`Carried`]).
 
 use rustc_hash::FxHashMap;
 
 use super::{Held, HeldMemory, MAX_PARTS, Shade, Slot};
+use crate::accuracy::Sample;
 use crate::alu::{LANES, Lanes32};
-use crate::bytecode::R;
+use crate::bytecode::{AtomicOp, R};
 use crate::exec::run::Machine;
 use crate::numeric::Kind;
+use crate::tensor::descriptor::{Operand, PIECE};
 use crate::tensor::format::Format;
 use crate::tensor::matrix::{Accumulator, Matrix};
 use crate::tensor::mma::Mma;
+use crate::tensor::rows::RowMove;
 use crate::tensor::wgmma::Wgmma;
 
-/// The shadows that an operation has read, by width and bits.
+/// The shadows of bytes that an asynchronous operation has read and not yet written, by the distance in bits from the first of them.
+/// Operations write bytes in the order in which they have read them.
 #[derive(Debug, Default)]
-pub(crate) struct Carried(FxHashMap<(u8, u64), f64>);
+pub(crate) struct Carried {
+    held: HeldMemory,
+    read: u64,
+    written: u64,
+}
+
+impl From<HeldMemory> for Carried {
+    fn from(held: HeldMemory) -> Carried {
+        Carried {
+            held,
+            ..Carried::default()
+        }
+    }
+}
 
 impl Carried {
-    fn add(&mut self, held: &Held) {
-        let value = f64_of(held);
-        let slot = self.0.entry((held.width, held.bits)).or_insert(held.value);
-        if value.is_some_and(|exact| (held.value - exact).abs() > (*slot - exact).abs()) {
-            *slot = held.value;
-        }
-    }
-
     /// Reads the shadows of `bytes` bytes from a bit of memory on.
     pub(crate) fn read(&mut self, memory: &HeldMemory, first: u64, bytes: u64) {
-        if memory.is_empty() {
-            return;
+        if self.written > 0 {
+            *self = Carried::default();
         }
-        for bit in (first..first + bytes * 8).step_by(8) {
-            if let Some(held) = memory.get(&bit) {
-                self.add(held);
+        super::carry((memory, first), (&mut self.held, self.read), bytes * 8);
+        self.read += bytes * 8;
+    }
+
+    /// Gives shadows to `bytes` bytes that have been written from a bit on.
+    pub(crate) fn write(&mut self, memory: &mut HeldMemory, first: u64, bytes: u64) {
+        super::carry((&self.held, self.written), (memory, first), bytes * 8);
+        self.written += bytes * 8;
+    }
+
+    /// Bytes that have been read are not written.
+    pub(crate) fn skip(&mut self, bytes: u64) {
+        self.written += bytes * 8;
+    }
+
+    /// The operation has rounded the float32 elements that it has read.
+    pub(crate) fn rounded(&mut self, before: &[u8], after: &[u8]) -> Vec<Sample> {
+        let mut samples = Vec::new();
+        for (i, (before, after)) in before.as_chunks().0.iter().zip(after.as_chunks().0).enumerate() {
+            let (before, after) = (u32::from_le_bytes(*before), u32::from_le_bytes(*after));
+            let at = i as u64 * 32;
+            let own = self.held.get(&at).filter(|held| held.bits == u64::from(before));
+            let value = own.map_or(f64::from(f32::from_bits(before)), |held| held.value);
+            self.held.insert(at, Held::new(32, after, value));
+            samples.push(Sample {
+                rounded: f32::from_bits(after).into(),
+                exact: f32::from_bits(before).into(),
+                shadow: value,
+                term: 0.0,
+                least: super::least(Kind::F32),
+            });
+        }
+        samples
+    }
+
+    /// Gives shadows to elements of memory that the operation has combined with those that it has read.
+    pub(crate) fn reduced(
+        &mut self,
+        (memory, first): (&mut HeldMemory, u64),
+        reduction: &Reduction<'_>,
+        (before, after): (&[u8], &[u8]),
+    ) -> Vec<Sample> {
+        let kind = reduction.kind;
+        let width = kind.bits();
+        let mut samples = Vec::new();
+        for i in 0..after.len() / (width as usize / 8) {
+            let at = i as u64 * u64::from(width);
+            let bits = |bytes: &[u8]| {
+                let own = bytes.iter().skip(i * width as usize / 8).take(width as usize / 8);
+                own.rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
+            };
+            let (old, operand, new) = (bits(before), bits(reduction.operand), bits(after));
+            let value = |memory: &HeldMemory, at: u64, bits: u64| {
+                let number = super::number(kind, kind.load(bits));
+                let held = memory.get(&at).and_then(|held| held.value_of(width, bits));
+                (number, held.unwrap_or(number))
+            };
+            let (x, y) = (
+                value(memory, first + at, old),
+                value(&self.held, self.written + at, operand),
+            );
+            super::carry((&HeldMemory::default(), 0), (memory, first + at), width.into());
+            let shadow = match reduction.op {
+                AtomicOp::Add if kind.is_float() => {
+                    samples.push(Sample {
+                        rounded: super::number(kind, kind.load(new)),
+                        exact: x.0 + y.0,
+                        shadow: x.1 + y.1,
+                        term: x.0.abs().max(y.0.abs()),
+                        least: super::least(kind),
+                    });
+                    x.1 + y.1
+                }
+                AtomicOp::Min | AtomicOp::Max if kind.is_float() => {
+                    if new == operand {
+                        y.1
+                    } else {
+                        x.1
+                    }
+                }
+                _ => continue,
+            };
+            memory.insert(first + at, Held::new(width, new, shadow));
+        }
+        self.written += after.len() as u64 * 8;
+        samples
+    }
+
+    /// The shadows of what has been read, which is not written.
+    pub(crate) fn take(&mut self) -> HeldMemory {
+        std::mem::take(self).held
+    }
+}
+
+/// How an operation combines elements with those of memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reduction<'b> {
+    pub(crate) op: AtomicOp,
+    pub(crate) kind: Kind,
+    /// The bytes of the operands.
+    pub(crate) operand: &'b [u8],
+}
+
+/// The format by which an operand counts as exact: a float32 operand that a tensor core reads as tf32 loses its low bits in the product.
+fn whole(format: Format) -> Format {
+    match format {
+        Format::Tf32 => Format::F32,
+        format => format,
+    }
+}
+
+/// The number that the bits of an operand are, before a tensor core has cut off any.
+fn operand_of(format: Format, bits: u32) -> f64 {
+    whole(format).decode(bits).into()
+}
+
+/// The shadow of an operand at a bit of memory, if it is this number there.
+fn shadow_of(memory: &HeldMemory, at: u64, format: Format, number: f64) -> Option<f64> {
+    let held = memory.get(&at)?;
+    let same = || operand_of(format, held.bits as u32).to_bits() == number.to_bits();
+    (u32::from(held.width) == format.bits() && same()).then_some(held.value)
+}
+
+/// A matrix as a tensor core multiplies it; if errors are asked for also its elements without rounding, and the elements exactly as they
+/// are.
+#[derive(Clone, Debug)]
+pub(in crate::exec) struct Shaded {
+    pub(in crate::exec) values: Matrix,
+    pub(in crate::exec) exactly: Option<[Matrix<f64>; 2]>,
+}
+
+impl Shaded {
+    /// An operand of the bytes of its pieces, with the shadows of these bytes.
+    pub(in crate::exec) fn of_pieces(
+        operand: &Operand,
+        bytes: &[u8],
+        shadows: Option<&HeldMemory>,
+    ) -> Shaded {
+        let exactly = shadows.map(|shadows| {
+            let same = Operand {
+                format: whole(operand.format),
+                ..*operand
+            };
+            let exact = same.matrix(bytes).widened();
+            let mut shaded = exact.clone();
+            for (row, k, piece, bit) in operand.elements().filter(|_| !shadows.is_empty()) {
+                let at = (piece * PIECE * 8) as u64 + bit;
+                if let Some(value) = shadow_of(shadows, at, operand.format, exact.at(row, k)) {
+                    shaded.set(row, k, value);
+                }
             }
+            [shaded, exact]
+        });
+        Shaded {
+            values: operand.matrix(bytes),
+            exactly,
         }
     }
 
-    /// Gives shadows to bytes that have been written from a bit on.
-    pub(crate) fn write(&self, memory: &mut HeldMemory, first: u64, bytes: &[u8]) {
-        if !memory.is_empty() {
-            for i in 0..bytes.len() as u64 {
-                memory.remove(&(first + i * 8));
-            }
+    /// Zeros, with shadows if errors are asked for.
+    pub(in crate::exec) fn zero(shadows: bool, rows: usize, cols: usize) -> Shaded {
+        let zero = || Matrix::<f64>::zero(rows, cols);
+        Shaded {
+            values: Matrix::zero(rows, cols),
+            exactly: shadows.then(|| [zero(), zero()]),
         }
-        for width in [8u8, 16, 32, 64] {
-            if !self.0.keys().any(|(own, _)| *own == width) {
-                continue;
+    }
+
+    /// Sets an element, of which the format, the bits and the value are known, with its shadow at a bit of memory.
+    pub(in crate::exec) fn set(
+        &mut self,
+        (row, col): (usize, usize),
+        (memory, at): (&HeldMemory, u64),
+        (format, bits, value): (Format, u32, f32),
+    ) {
+        self.values.set(row, col, value);
+        if let Some([shaded, exact]) = &mut self.exactly {
+            let number = operand_of(format, bits);
+            let shadow = shadow_of(memory, at, format, number);
+            shaded.set(row, col, shadow.unwrap_or(number));
+            exact.set(row, col, number);
+        }
+    }
+
+    /// Adds the rows of another below.
+    pub(in crate::exec) fn append(&mut self, below: Shaded) {
+        self.values.append(below.values);
+        self.exactly = match (self.exactly.take(), below.exactly) {
+            (Some([mut shaded, mut exact]), Some([more_shaded, more_exact])) => {
+                shaded.append(more_shaded);
+                exact.append(more_exact);
+                Some([shaded, exact])
             }
-            let size = usize::from(width / 8);
-            for (i, element) in bytes.chunks_exact(size).enumerate() {
-                let bits = element
-                    .iter()
-                    .rev()
-                    .fold(0, |bits, byte| bits << 8 | u64::from(*byte));
-                if let Some(value) = self.0.get(&(width, bits)) {
-                    let held = Held {
-                        bits,
-                        width,
-                        value: *value,
-                    };
-                    memory.insert(first + (i * size * 8) as u64, held);
-                }
-            }
+            _ => None,
+        };
+    }
+
+    /// Some of its rows.
+    pub(in crate::exec) fn rows_from(&self, first: usize, rows: usize) -> Shaded {
+        Shaded {
+            values: self.values.rows_from(first, rows),
+            exactly: (self.exactly.as_ref()).map(|both| both.each_ref().map(|m| m.rows_from(first, rows))),
         }
     }
 }
@@ -74,17 +252,8 @@ impl Carried {
 /// Accumulators by lane and element: without rounding, and those of rounded operands.
 pub(in crate::exec) type Products = [Vec<Vec<f64>>; 2];
 
-/// The number with the bits of an element of 32 or 64 bits; narrow formats are not told apart.
-fn f64_of(held: &Held) -> Option<f64> {
-    match held.width {
-        32 => Some(f64::from(f32::from_bits(held.bits as u32))),
-        64 => Some(f64::from_bits(held.bits)),
-        _ => None,
-    }
-}
-
 /// The number that an accumulator's bits are.
-fn accumulator(format: Accumulator, bits: u32) -> f64 {
+pub(in crate::exec) fn accumulator(format: Accumulator, bits: u32) -> f64 {
     match format {
         Accumulator::F16 => Format::F16.decode(bits).into(),
         _ => f32::from_bits(bits).into(),
@@ -92,39 +261,50 @@ fn accumulator(format: Accumulator, bits: u32) -> f64 {
 }
 
 impl Machine<'_, '_> {
-    /// Registers that hold the elements of other registers, each at a place of its own (`ldmatrix`, `stmatrix`).
-    pub(in crate::exec) fn shade_rows(&mut self, from: (R, usize), to: (R, usize)) {
+    /// Registers of lanes and rows that lie in registers: what `ldmatrix` or `stmatrix` has moved between them.
+    pub(in crate::exec) fn shade_rows(&mut self, rows: &RowMove, temp: R, registers: R) {
+        type Word = (R, usize);
         let Some(shadows) = &self.warp.shadows else { return };
-        let mut found: FxHashMap<(u8, u64), f64> = FxHashMap::default();
-        for register in from.0 as usize..from.0 as usize + from.1 {
-            for lane in 0..LANES {
-                let (shade, bits) = (
-                    &shadows.v32[register][lane],
-                    u64::from(self.warp.v32[register][lane]),
-                );
-                let width = u32::from(shade.width);
-                if !matches!(width, 8 | 16) || shade.bits != bits {
-                    continue;
-                }
-                for (part, value) in shade.values.iter().enumerate().take((32 / width) as usize) {
-                    let own = bits >> (part as u32 * width) & ((1 << width) - 1);
-                    found.insert((shade.width, own), *value);
+        let bits = |(register, lane): Word| self.warp.v32[register as usize][lane];
+        let mut moved: FxHashMap<Word, [Option<(u8, f64)>; MAX_PARTS]> = FxHashMap::default();
+        for lane in 0..LANES {
+            for r in 0..rows.registers() {
+                let place = |byte: usize| rows.place(lane, r, byte);
+                for byte in 0..4 {
+                    let (row, at) = place(byte);
+                    let own = ((registers + r as R, lane), byte);
+                    let other = ((temp + (at / 4) as R, row), at % 4);
+                    let (from, to) = if rows.store { (own, other) } else { (other, own) };
+                    let shade = &shadows.v32[from.0.0 as usize][from.0.1];
+                    let Some((width, value)) = shade.element(bits(from.0).into(), from.1) else {
+                        continue;
+                    };
+                    // Elements that are torn apart have no shadow.
+                    let together = |n: usize| {
+                        let first = byte / n * n;
+                        first == byte && (1..n).all(|i| place(first + i) == (row, at + i))
+                    };
+                    if together(usize::from(width / 8)) {
+                        moved.entry(to.0).or_default()[to.1] = Some((width, value));
+                    }
                 }
             }
         }
-        for register in to.0 as usize..to.0 as usize + to.1 {
-            for lane in 0..LANES {
-                let bits = u64::from(self.warp.v32[register][lane]);
-                let shade = [16u8, 8].into_iter().find_map(|width| {
-                    let mut values = [0.0; MAX_PARTS];
-                    for (part, value) in values.iter_mut().enumerate().take(32 / usize::from(width)) {
-                        let own = bits >> (part as u32 * u32::from(width)) & ((1 << width) - 1);
-                        *value = *found.get(&(width, own))?;
-                    }
-                    Some(Shade { bits, width, values })
-                });
-                self.set_shade(Slot::V32(register as R), lane, shade.unwrap_or(Shade::NONE));
+        let mut shades = Vec::new();
+        for lane in 0..LANES {
+            let to = match rows.store {
+                true => temp..temp + 4,
+                false => registers..registers + rows.registers() as R,
+            };
+            for register in to {
+                let word = (register, lane);
+                let elements = moved.get(&word);
+                let shade = elements.map_or(Shade::NONE, |elements| Shade::of_elements(bits(word), elements));
+                shades.push((word, shade));
             }
+        }
+        for ((register, lane), shade) in shades {
+            self.set_shade(Slot::V32(register), lane, shade);
         }
     }
 
@@ -156,7 +336,14 @@ impl Machine<'_, '_> {
 
     /// The accumulators of an `mma.sync` without rounding, by lane and element; none for products that have no shadows. The
     /// second ones are those of the rounded operands.
-    pub(in crate::exec) fn shade_mma(&self, mma: &Mma, [a, b]: [R; 2], c: Option<R>) -> Option<Products> {
+    pub(in crate::exec) fn shade_mma(
+        &self,
+        mma: &Mma,
+        [a, b]: [R; 2],
+        c: Option<R>,
+        metadata: Option<R>,
+    ) -> Option<Products> {
+        let metadata = metadata.map_or([0; LANES], |r| self.warp.v32[r as usize]);
         let widths = mma.float_widths()?;
         let [a_count, b_count, c_count, _] = mma.registers();
         let read = |machine: &Self, shadows: bool| {
@@ -164,12 +351,13 @@ impl Machine<'_, '_> {
                 true => machine.fragment(first, count, width, value),
                 false => machine.plain(first, count, width, value),
             };
-            let left = of(a, a_count, widths[0], &|bits| mma.a.decode(bits).into());
-            let right = of(b, b_count, widths[1], &|bits| mma.b.decode(bits).into());
+            let left = of(a, a_count, widths[0], &|bits| operand_of(mma.a, bits));
+            let right = of(b, b_count, widths[1], &|bits| operand_of(mma.b, bits));
             let before = c.map(|c| of(c, c_count, widths[2], &|bits| accumulator(mma.c, bits)));
-            mma.compute_exactly(&left, &right, before.as_deref())
+            mma.compute_exactly(&left, &right, before.as_deref(), &metadata)
+                .ok()
         };
-        Some([read(self, true), read(self, false)])
+        Some([read(self, true)?, read(self, false)?])
     }
 
     fn plain(&self, first: R, count: usize, width: u32, value: &dyn Fn(u32) -> f64) -> Vec<Vec<f64>> {
@@ -190,73 +378,60 @@ impl Machine<'_, '_> {
             .collect()
     }
 
+    /// A of a warp's `wgmma` in registers: the elements without rounding, and exactly as they are.
+    pub(in crate::exec) fn shade_registers(
+        &self,
+        wgmma: &Wgmma,
+        registers: &[usize],
+    ) -> Option<[Matrix<f64>; 2]> {
+        let shadows = self.warp.shadows.as_ref()?;
+        let bits = wgmma.a.bits();
+        let per = (32 / bits) as usize;
+        let mut exact = Matrix::<f64>::zero(16, wgmma.left().k);
+        let mut shaded = exact.clone();
+        for (r, word) in registers.iter().enumerate().take(4) {
+            for (lane, memory) in shadows.local.iter().enumerate() {
+                for e in 0..per {
+                    let shift = e as u32 * bits;
+                    let own = self.warp.local[*word][lane] >> shift & (u32::MAX >> (32 - bits));
+                    let number = operand_of(wgmma.a, own);
+                    let row = lane / 4 + 8 * (r % 2);
+                    let col = lane % 4 * per + e + 4 * per * (r / 2);
+                    let at = *word as u64 * 32 + u64::from(shift);
+                    exact.set(row, col, number);
+                    let shadow = shadow_of(memory, at, wgmma.a, number);
+                    shaded.set(row, col, shadow.unwrap_or(number));
+                }
+            }
+        }
+        Some([shaded, exact])
+    }
+
     /// The accumulators of a warp's `wgmma` without rounding, by lane and element, and those of the rounded operands; none for a
-    /// product of integers. Elements of shared memory have the shadows of elements there with the same bits.
+    /// product of integers.
     pub(in crate::exec) fn shade_wgmma(
         &self,
         wgmma: &Wgmma,
-        (left, right): (&Matrix, &Matrix),
-        registers: Option<&[usize]>,
+        left: Option<[Matrix<f64>; 2]>,
+        right: Option<&[Matrix<f64>; 2]>,
         (words, sums, keep): (&[usize], &[Lanes32], u32),
     ) -> Option<Products> {
         let shadows = self.warp.shadows.as_ref()?;
         if wgmma.a.is_integer() {
             return None;
         }
-        let k = left.cols;
-        let of_shared = |matrix: &Matrix, format: Format| -> Vec<f64> {
-            let width = format.bits() as u8;
-            let held = self.shared.held.values().filter(|held| held.width == width);
-            let found: FxHashMap<u32, f64> = held
-                .map(|held| (format.decode(held.bits as u32).to_bits(), held.value))
-                .collect();
-            let value = |value: &f32| found.get(&value.to_bits()).copied().unwrap_or(f64::from(*value));
-            matrix.values.iter().map(value).collect()
-        };
-        let plain = |matrix: &Matrix| -> Vec<f64> { matrix.values.iter().copied().map(f64::from).collect() };
-        let mut left_shadows = match registers {
-            None => of_shared(left, wgmma.a),
-            Some(_) => plain(left),
-        };
-        if let Some(registers) = registers {
-            let bits = wgmma.a.bits();
-            let per = (32 / bits) as usize;
-            for (r, word) in registers.iter().enumerate().take(4) {
-                for (lane, memory) in shadows.local.iter().enumerate() {
-                    for e in 0..per {
-                        let at = *word as u64 * 32 + e as u64 * u64::from(bits);
-                        let own =
-                            u64::from(self.warp.local[*word][lane]) >> (e as u32 * bits) & ((1 << bits) - 1);
-                        let held = memory.get(&at);
-                        if let Some(held) = held.filter(|h| u32::from(h.width) == bits && h.bits == own) {
-                            let row = lane / 4 + 8 * (r % 2);
-                            let col = lane % 4 * per + e + 4 * per * (r / 2);
-                            left_shadows[row * k + col] = held.value;
-                        }
-                    }
-                }
-            }
-        }
-        let (left_plain, right_plain) = (plain(left), plain(right));
-        let right_shadows = of_shared(right, wgmma.b);
-        let sign = if wgmma.negate_a != wgmma.negate_b {
-            -1.0
-        } else {
-            1.0
-        };
+        let [left_shaded, left_exact] = left?;
+        let [right_shaded, right_exact] = right?;
         let packed = wgmma.d.packed();
         let width = 32 / packed as u32;
-        let sums = |left: &[f64], right: &[f64], shaded: bool| {
+        let sums = |product: &Matrix<f64>, shaded: bool| {
             (0..LANES)
                 .map(|lane| {
                     let elements = (0..words.len() * packed).map(|i| {
                         let (row, col) = Wgmma::place(lane, i);
-                        let pairs = left[row * k..(row + 1) * k]
-                            .iter()
-                            .zip(&right[col * k..(col + 1) * k]);
-                        let product: f64 = pairs.map(|(x, y)| x * y).sum();
+                        let product = product.at(row, col);
                         if keep >> lane & 1 == 0 {
-                            return sign * product;
+                            return product;
                         }
                         let (word, part) = (i / packed, (i % packed) as u32);
                         let bits = u64::from(sums[word][lane]) >> (part * width) & (u64::MAX >> (64 - width));
@@ -265,15 +440,15 @@ impl Machine<'_, '_> {
                         let held = held.filter(|held| u32::from(held.width) == width && held.bits == bits);
                         let before =
                             held.map_or_else(|| accumulator(wgmma.d, bits as u32), |held| held.value);
-                        before + sign * product
+                        before + product
                     });
                     elements.collect()
                 })
                 .collect()
         };
         Some([
-            sums(&left_shadows, &right_shadows, true),
-            sums(&left_plain, &right_plain, false),
+            sums(&wgmma.product(left_shaded, right_shaded), true),
+            sums(&wgmma.product(left_exact, right_exact), false),
         ])
     }
 
@@ -292,7 +467,7 @@ impl Machine<'_, '_> {
             for i in 0..words.len() * packed {
                 let (word, part) = (i / packed, (i % packed) as u32);
                 let bits = u64::from(sums[word][lane]) >> (part * width) & (u64::MAX >> (64 - width));
-                samples.push(crate::accuracy::Sample {
+                samples.push(Sample {
                     rounded: accumulator(wgmma.d, bits as u32),
                     exact: exact[lane][i],
                     shadow: shaded[lane][i],
@@ -337,7 +512,7 @@ impl Machine<'_, '_> {
                         bits >> (part as u32 * width) & 0xffff
                     };
                     *value = shadows[lane][i];
-                    samples.push(crate::accuracy::Sample {
+                    samples.push(Sample {
                         rounded: accumulator(mma.d, own),
                         exact: exact[lane][i],
                         shadow: shadows[lane][i],

@@ -1,19 +1,23 @@
 //! Operations of tensor memory in flight: what a product, a copy or a shift does when it is performed.
 
-use super::{Bank, misuse, moved};
+use super::{Bank, misuse, moved, shadow_bit};
+use crate::accuracy::Sample;
 use crate::exec::access::Check;
 use crate::exec::address;
 use crate::exec::engine::{Operation, Reach, Work};
 use crate::exec::fills::Reading;
 use crate::exec::order::Forked;
+use crate::exec::shadow::{Held, HeldMemory, Shaded, accumulator, carry, least};
 use crate::fault::FaultKind;
 use crate::findings::Excusable;
+use crate::numeric::Kind;
+use crate::tensor::Outcome;
 use crate::tensor::descriptor::{Descriptor, Operand, PIECE};
 use crate::tensor::format::Format;
-use crate::tensor::matrix::Matrix;
+use crate::tensor::matrix::{Accumulator, Matrix};
 use crate::tensor::tcgen05::Mma;
 use crate::tensor::tmem::Cell;
-use crate::tensor::transfer::Copy;
+use crate::tensor::transfer::{Copy, Expand};
 
 /// A `tcgen05.mma` in flight.
 pub(super) struct Product {
@@ -64,7 +68,10 @@ impl Work for ShiftWork {
             for lane in (first..last).rev() {
                 for column in 0..SHIFTED {
                     let word = reach.cell(rank, cell(lane, column))?;
-                    reach.set_cell(rank, cell(lane + 1, column), word)?;
+                    let mut shadows = HeldMemory::default();
+                    let held = &reach.bank(rank)?.held;
+                    carry((held, shadow_bit(cell(lane, column))), (&mut shadows, 0), 32);
+                    reach.set_cell(rank, cell(lane + 1, column), word, (&shadows, 0))?;
                 }
             }
         }
@@ -93,14 +100,14 @@ impl Reach<'_, '_> {
         }
     }
 
-    /// The bytes of pieces of a block's shared memory.
+    /// The bytes of pieces of a block's shared memory, and their shadows by the distance from the first piece.
     fn shared_pieces(
         &mut self,
         rank: usize,
         descriptor: &Descriptor,
         pieces: &[u32],
         format: Option<Format>,
-    ) -> Check<Vec<u8>> {
+    ) -> Check<(Vec<u8>, HeldMemory)> {
         let start = address::of_byte(descriptor.start, &self.ctx.code.shared);
         let what = "the tile of a descriptor";
         let required = descriptor.alignment();
@@ -108,6 +115,7 @@ impl Reach<'_, '_> {
             return Err(self.trap(FaultKind::Misaligned, message));
         }
         let mut bytes = vec![0; pieces.len() * PIECE];
+        self.carried.take();
         for (raw, out) in pieces.iter().zip(bytes.chunks_mut(PIECE)) {
             let mut at = address::of_byte(*raw, &self.ctx.code.shared);
             if rank != self.peers.rank() {
@@ -118,7 +126,17 @@ impl Reach<'_, '_> {
             }
             self.read(at, out)?;
         }
-        Ok(bytes)
+        Ok((bytes, self.carried.take()))
+    }
+
+    /// The matrix of an operand in a block's shared memory.
+    fn tile(&mut self, rank: usize, descriptor: &Descriptor, operand: &Operand, name: &str) -> Check<Shaded> {
+        let pieces = operand.pieces(descriptor);
+        self.agrees(rank, descriptor, operand, &pieces, (name, false))?;
+        let (bytes, shadows) = self.shared_pieces(rank, descriptor, &pieces, Some(operand.format))?;
+        self.agrees(rank, descriptor, operand, &pieces, (name, true))?;
+        let shadows = self.ctx.accuracy.is_some().then_some(&shadows);
+        Ok(Shaded::of_pieces(operand, &bytes, shadows))
     }
 
     /// Checks that the descriptor of an operand does not contradict the tile that it names.
@@ -175,42 +193,68 @@ impl Reach<'_, '_> {
         })
     }
 
-    fn set_cell(&mut self, rank: usize, cell: Cell, word: u32) -> Check {
-        let written = self.bank(rank)?.memory.write(cell, word);
+    /// Writes a cell, with the shadows from a bit on.
+    fn set_cell(&mut self, rank: usize, cell: Cell, word: u32, from: (&HeldMemory, u64)) -> Check {
+        let bank = self.bank(rank)?;
+        let written = bank.memory.write(cell, word);
+        carry(from, (&mut bank.held, shadow_bit(cell)), 32);
         written.map_err(|m| misuse(self.operation.lane, format!("{} writes {m}", self.operation.name)))
+    }
+}
+
+/// A product of a tensor core; if errors are asked for also that of the shadows, and the exact one of the rounded operands.
+struct Multiplied {
+    values: Matrix,
+    exactly: Option<[Matrix<f64>; 2]>,
+}
+
+impl Multiplied {
+    fn of(mma: &Mma, left: Shaded, right: Shaded, scales: Option<[Shaded; 2]>) -> Multiplied {
+        let (of_values, of_exactly) = match scales {
+            Some([a, b]) => (Some([a.values, b.values]), a.exactly.zip(b.exactly)),
+            None => (None, None),
+        };
+        let exactly = left.exactly.zip(right.exactly).map(|(left, right)| {
+            let ([left_shaded, left_exact], [right_shaded, right_exact]) = (left, right);
+            let ([a_shaded, a_exact], [b_shaded, b_exact]) = match of_exactly {
+                Some((a, b)) => (a.map(Some), b.map(Some)),
+                None => ([None, None], [None, None]),
+            };
+            let scales = a_shaded.as_ref().zip(b_shaded.as_ref());
+            let shaded = mma.product(left_shaded, right_shaded, scales);
+            let scales = a_exact.as_ref().zip(b_exact.as_ref());
+            [shaded, mma.product(left_exact, right_exact, scales)]
+        });
+        let scales = of_values.as_ref().map(|[a, b]| (a, b));
+        Multiplied {
+            values: mma.product(left.values, right.values, scales),
+            exactly,
+        }
     }
 }
 
 impl Product {
     /// A: each block's rows, from shared or tensor memory; from there for a part of D's columns.
-    fn left(&self, reach: &mut Reach<'_, '_>, part: usize) -> Check<Matrix> {
+    fn left(&self, reach: &mut Reach<'_, '_>, part: usize) -> Check<Shaded> {
         let mma = &self.mma;
         let operand = mma.left();
-        let mut all = Matrix::zero(0, operand.k);
         let address = match &self.left {
-            Ok(descriptor) => {
-                let pieces = operand.pieces(descriptor);
-                for block in 0..mma.group {
-                    let rank = reach.rank_of(mma.group, block);
-                    reach.agrees(rank, descriptor, &operand, &pieces, ("A", false))?;
-                    let bytes = reach.shared_pieces(rank, descriptor, &pieces, Some(mma.a))?;
-                    reach.agrees(rank, descriptor, &operand, &pieces, ("A", true))?;
-                    all.append(operand.matrix(&bytes));
-                }
-                return Ok(all);
-            }
+            Ok(descriptor) => return self.of_blocks(reach, descriptor, &operand, "A"),
             Err(address) => *address,
         };
         let decoder = mma.a.decoder();
-        let mut out = Matrix::zero(mma.m, operand.k);
+        let mut out = Shaded::zero(reach.ctx.accuracy.is_some(), mma.m, operand.k);
         let mut cells = vec![Vec::new(); mma.group];
         for row in 0..mma.m {
             for k in 0..operand.k {
                 let (block, lane, column, shift) = mma.left_place(row, k, part);
                 let cell = moved(address, lane, column);
                 cells[block].push(cell);
-                let word = reach.cell(reach.rank_of(mma.group, block), cell)?;
-                out.set(row, k, decoder.decode(word >> shift));
+                let rank = reach.rank_of(mma.group, block);
+                let bits = reach.cell(rank, cell)? >> shift;
+                let element = (mma.a, bits, decoder.decode(bits));
+                let from = (&reach.bank(rank)?.held, shadow_bit(cell) + u64::from(shift));
+                out.set((row, k), from, element);
             }
         }
         for (block, cells) in cells.into_iter().enumerate() {
@@ -220,8 +264,24 @@ impl Product {
         Ok(out)
     }
 
+    /// An operand in shared memory, of which each block has some rows.
+    fn of_blocks(
+        &self,
+        reach: &mut Reach<'_, '_>,
+        descriptor: &Descriptor,
+        operand: &Operand,
+        name: &str,
+    ) -> Check<Shaded> {
+        let mut all = reach.tile(reach.rank_of(self.mma.group, 0), descriptor, operand, name)?;
+        for block in 1..self.mma.group {
+            let rank = reach.rank_of(self.mma.group, block);
+            all.append(reach.tile(rank, descriptor, operand, name)?);
+        }
+        Ok(all)
+    }
+
     /// A with its zeros.
-    fn spread(&self, reach: &mut Reach<'_, '_>, held: Matrix, address: u32) -> Check<Matrix> {
+    fn spread(&self, reach: &mut Reach<'_, '_>, held: Shaded, address: u32) -> Check<Shaded> {
         let mma = &self.mma;
         let sparsity = mma.sparsity();
         let groups = mma.k / sparsity.span();
@@ -240,48 +300,100 @@ impl Product {
             let cells = Bank::representatives(cells.into_iter());
             reach.note(reach.rank_of(mma.group, block), &cells, false)?;
         }
-        let spread = sparsity.spread(&held, mma.k, |row, group| bits[row * groups + group]);
-        spread.map_err(|m| misuse(reach.operation.lane, m))
+        let metadata = |row: usize, group: usize| bits[row * groups + group];
+        let spread = || -> Outcome<Shaded> {
+            let exactly = match &held.exactly {
+                Some([shaded, exact]) => Some([
+                    sparsity.spread(shaded, mma.k, metadata)?,
+                    sparsity.spread(exact, mma.k, metadata)?,
+                ]),
+                None => None,
+            };
+            Ok(Shaded {
+                values: sparsity.spread(&held.values, mma.k, metadata)?,
+                exactly,
+            })
+        };
+        spread().map_err(|m| misuse(reach.operation.lane, m))
     }
 
     /// Scale factors of rows: one for each block of k.
-    fn factors(&self, reach: &mut Reach<'_, '_>, address: u32, of_b: bool) -> Check<Matrix> {
+    fn factors(&self, reach: &mut Reach<'_, '_>, address: u32, of_b: bool) -> Check<Shaded> {
         let mma = &self.mma;
-        let Some(scales) = mma.scales else {
-            return Ok(Matrix::zero(0, 0));
-        };
         let rows = if of_b { mma.n } else { mma.m };
-        let per = if of_b { mma.n } else { mma.rows() };
-        let decoder = scales.format.decoder();
-        let mut out = Matrix::zero(rows, scales.blocks);
-        for row in 0..rows {
-            let rank = match of_b {
-                true => reach.peers.rank(),
-                false => reach.rank_of(mma.group, row / per),
-            };
-            let mut cells = Vec::new();
-            for block in 0..scales.blocks {
-                let (lane, column, shift) = mma.scale_place(row % per, block, of_b);
-                let cell = moved(address, lane, column);
-                let word = reach.cell(rank, cell)?;
-                for copy in 1..4 {
-                    let other = reach.cell(rank, moved(address, lane + 32 * copy, column))?;
-                    if other >> shift & 0xff != word >> shift & 0xff {
-                        return Err(misuse(
-                            reach.operation.lane,
-                            format!(
-                                "the scale factors at lane {lane}, column {column} of tensor memory differ between the \
-                                 four groups of 32 lanes, each of which needs all of them"
-                            ),
-                        ));
+        let blocks = mma.scales.map_or(0, |scales| scales.blocks);
+        let mut out = Shaded::zero(reach.ctx.accuracy.is_some(), rows, blocks);
+        if let Some(scales) = mma.scales {
+            let per = if of_b { mma.n } else { mma.rows() };
+            let decoder = scales.format.decoder();
+            for row in 0..rows {
+                let rank = match of_b {
+                    true => reach.peers.rank(),
+                    false => reach.rank_of(mma.group, row / per),
+                };
+                let mut cells = Vec::new();
+                for block in 0..blocks {
+                    let (lane, column, shift) = mma.scale_place(row % per, block, of_b);
+                    let cell = moved(address, lane, column);
+                    let word = reach.cell(rank, cell)?;
+                    for copy in 1..4 {
+                        let other = reach.cell(rank, moved(address, lane + 32 * copy, column))?;
+                        if other >> shift & 0xff != word >> shift & 0xff {
+                            return Err(misuse(
+                                reach.operation.lane,
+                                format!(
+                                    "the scale factors at lane {lane}, column {column} of tensor memory differ between the \
+                                     four groups of 32 lanes, each of which needs all of them"
+                                ),
+                            ));
+                        }
                     }
+                    cells.push(cell);
+                    let bits = word >> shift & 0xff;
+                    let element = (scales.format, bits, decoder.decode(bits));
+                    let from = (&reach.bank(rank)?.held, shadow_bit(cell) + u64::from(shift));
+                    out.set((row, block), from, element);
                 }
-                cells.push(cell);
-                out.set(row, block, decoder.decode(word >> shift & 0xff));
+                reach.note(rank, &Bank::representatives(cells.into_iter()), false)?;
             }
-            reach.note(rank, &Bank::representatives(cells.into_iter()), false)?;
         }
         Ok(out)
+    }
+
+    /// Gives the accumulator in a cell its shadow, in `shadows`, for the product without rounding and the exact one of the rounded operands.
+    fn shade(
+        &self,
+        bank: &Bank,
+        cell: Cell,
+        [shaded, exact]: [f64; 2],
+        (before, sum): (Option<u32>, u32),
+        shadows: &mut HeldMemory,
+    ) -> Option<Sample> {
+        let (kind, width) = match self.mma.d {
+            Accumulator::F32 => (Kind::F32, 32),
+            Accumulator::F16 => (Kind::F16, 16),
+            Accumulator::I32 { .. } => return None,
+        };
+        let bits = |word: u32| word & (u32::MAX >> (32 - width));
+        let factor = match self.mma.d {
+            Accumulator::F32 => (-f64::from(self.scale)).exp2(),
+            _ => 1.0,
+        };
+        let old = before.map_or([0.0; 2], |word| {
+            let number = accumulator(self.mma.d, bits(word));
+            let held = bank.held.get(&shadow_bit(cell));
+            let shadow = held.and_then(|held| held.value_of(width, bits(word)));
+            [shadow.unwrap_or(number), number]
+        });
+        let shadow = old[0] * factor + shaded;
+        shadows.insert(0, Held::new(width, bits(sum), shadow));
+        Some(Sample {
+            rounded: accumulator(self.mma.d, bits(sum)),
+            exact: old[1] * factor + exact,
+            shadow,
+            term: 0.0,
+            least: least(kind),
+        })
     }
 }
 
@@ -302,16 +414,7 @@ impl Work for Product {
             }
             lefts.push(left);
         }
-        let operand = mma.right();
-        let pieces = operand.pieces(&self.right);
-        let mut right = Matrix::zero(0, operand.k);
-        for block in 0..mma.group {
-            let rank = reach.rank_of(mma.group, block);
-            reach.agrees(rank, &self.right, &operand, &pieces, ("B", false))?;
-            let bytes = reach.shared_pieces(rank, &self.right, &pieces, Some(mma.b))?;
-            reach.agrees(rank, &self.right, &operand, &pieces, ("B", true))?;
-            right.append(operand.matrix(&bytes));
-        }
+        let right = self.of_blocks(reach, &self.right, &mma.right(), "B")?;
         let factors = match self.factors {
             Some([a, b]) => Some((self.factors(reach, a, false)?, self.factors(reach, b, true)?)),
             None => None,
@@ -320,11 +423,9 @@ impl Work for Product {
         let mut products = Vec::with_capacity(parts);
         for (part, left) in lefts.into_iter().enumerate() {
             let right = right.rows_from(part * columns, columns);
-            let of_b = factors
-                .as_ref()
-                .map(|(_, b)| b.rows_from(part * columns, columns));
-            let scales = factors.as_ref().zip(of_b.as_ref()).map(|((a, _), b)| (a, b));
-            products.push(mma.product(left, right, scales));
+            let scales = factors.as_ref();
+            let scales = scales.map(|(a, b)| [a.clone(), b.rows_from(part * columns, columns)]);
+            products.push(Multiplied::of(&mma, left, right, scales));
         }
         let mut cells = vec![Vec::with_capacity(mma.rows() * mma.n); mma.group];
         for row in 0..mma.m {
@@ -333,6 +434,7 @@ impl Work for Product {
                 cells[block].push((moved(self.d, lane, column), row, col));
             }
         }
+        let mut samples = Vec::new();
         for (block, cells) in cells.into_iter().enumerate() {
             let rank = reach.rank_of(mma.group, block);
             let all = Bank::representatives(cells.iter().map(|(cell, ..)| *cell));
@@ -350,11 +452,19 @@ impl Work for Product {
                     true => Some(reach.cell(rank, cell)?),
                     false => None,
                 };
-                let product = products[col / columns].at(row, col % columns);
-                let sum = mma.sum(product, before, self.scale);
-                reach.set_cell(rank, cell, sum)?;
+                let Multiplied { values, exactly } = &products[col / columns];
+                let at = (row, col % columns);
+                let sum = mma.sum(values.at(at.0, at.1), before, self.scale);
+                let mut shadows = HeldMemory::default();
+                if let Some(exactly) = exactly {
+                    let exactly = exactly.each_ref().map(|product| product.at(at.0, at.1));
+                    let bank = reach.bank(rank)?;
+                    samples.extend(self.shade(bank, cell, exactly, (before, sum), &mut shadows));
+                }
+                reach.set_cell(rank, cell, sum, (&shadows, 0))?;
             }
         }
+        reach.note_samples(&samples);
         Ok(())
     }
 }
@@ -369,20 +479,26 @@ impl Work for CopyWork {
         let per = self.copy.bits / 128;
         for block in 0..self.group {
             let rank = reach.rank_of(self.group, block);
-            let bytes = reach.shared_pieces(rank, &self.descriptor, &pieces, None)?;
+            let (bytes, shadows) = reach.shared_pieces(rank, &self.descriptor, &pieces, None)?;
+            // Elements of four and six bits have no shadows.
+            let shadows = match self.copy.expand {
+                Expand::No => shadows,
+                _ => HeldMemory::default(),
+            };
             let mut cells = Vec::new();
             for (i, piece) in bytes.chunks(PIECE).enumerate() {
                 let (row, part) = (i / per, i % per);
                 for lane in self.copy.lanes_of(row) {
                     for (w, word) in self.copy.expand(piece).into_iter().enumerate() {
-                        cells.push((moved(self.address, lane, part * 4 + w), word));
+                        let from = (i * PIECE * 8 + w * 32) as u64;
+                        cells.push((moved(self.address, lane, part * 4 + w), word, from));
                     }
                 }
             }
-            let all = Bank::representatives(cells.iter().map(|(cell, _)| *cell));
+            let all = Bank::representatives(cells.iter().map(|(cell, ..)| *cell));
             reach.note(rank, &all, true)?;
-            for (cell, word) in cells {
-                reach.set_cell(rank, cell, word)?;
+            for (cell, word, from) in cells {
+                reach.set_cell(rank, cell, word, (&shadows, from))?;
             }
         }
         Ok(())

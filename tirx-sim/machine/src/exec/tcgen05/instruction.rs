@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::in_flight::{CopyWork, Product, ShiftWork};
-use super::{Bank, Change, Loading, Stored, Storing, TOGETHER, Touch, misuse, moved};
+use super::{Bank, Change, Loading, Stored, Storing, TOGETHER, Touch, misuse, moved, shadow_bit};
 use crate::alu::{FULL, LANES};
 use crate::bytecode::{Code, Inst, MmaInst, Operand, R, TensorInst, TensorMemoryInst};
 use crate::exec::access::Check;
 use crate::exec::engine::{Class, Completion, Issue, Work};
 use crate::exec::order::{Kind, Order, Place};
 use crate::exec::run::Machine;
+use crate::exec::shadow::{HeldMemory, carry};
 use crate::exec::{Shared, Trap, warn};
 use crate::fault::FaultKind;
 use crate::findings::Excusable;
@@ -137,6 +138,7 @@ impl Machine<'_, '_> {
                     }
                     self.own_word(*word, FULL, true)?;
                     self.put_local(*word, lanes, loaded);
+                    self.shade_transfer(transfer, (base, r), *word, None);
                 }
                 self.warp.wgmma.load(pc, words);
                 let bank = &mut self.shared.bank;
@@ -160,9 +162,10 @@ impl Machine<'_, '_> {
             } => {
                 let base = self.transfer_base(transfer, *address, mask)?;
                 let words = self.words_of(registers, scalars)?;
-                let mut cells = Vec::new();
+                let (mut cells, mut shadows) = (Vec::new(), HeldMemory::default());
                 for (r, word) in words.iter().enumerate() {
                     self.own_word(*word, FULL, false)?;
+                    self.shade_transfer(transfer, (base, r), *word, Some(&mut shadows));
                     for lane in 0..LANES {
                         let value = self.warp.local[*word][lane];
                         let (row, column) = transfer.place(lane, r);
@@ -185,7 +188,7 @@ impl Machine<'_, '_> {
                     pc,
                     cells: cells.iter().map(|(cell, _)| *cell).collect(),
                 });
-                self.warp.stored.push(Stored { pc, cells });
+                self.warp.stored.push(Stored { pc, cells, shadows });
             }
             TensorMemoryInst::WaitStore => {
                 self.whole_warp(mask)?;
@@ -195,7 +198,13 @@ impl Machine<'_, '_> {
                     let cells = Bank::representatives(stored.cells.iter().map(|(cell, _)| *cell));
                     self.touch(stored.pc, &cells, Touch::Store)?;
                     for (cell, change) in stored.cells {
-                        let memory = &mut self.shared.bank.memory;
+                        let Bank { memory, held, .. } = &mut self.shared.bank;
+                        let bits = match change {
+                            Change::Word(_) => 32,
+                            Change::Half(_) => 16,
+                        };
+                        let bit = shadow_bit(cell);
+                        carry((&stored.shadows, bit), (held, bit), bits);
                         let word = match change {
                             Change::Word(word) => word,
                             Change::Half(half) => memory.read(cell).unwrap_or(0) & 0xffff_0000 | half,
@@ -317,6 +326,33 @@ impl Machine<'_, '_> {
             return Err(misuse(lane, message));
         }
         Ok(ShiftWork { group, address })
+    }
+
+    /// Moves the shadows of a register of all lanes between the warp's local memory and tensor memory: to the registers, or to where a
+    /// store keeps them until it is complete.
+    fn shade_transfer(
+        &mut self,
+        transfer: &Transfer,
+        (base, register): (u32, usize),
+        word: usize,
+        mut stores: Option<&mut HeldMemory>,
+    ) {
+        let Some(shadows) = &mut self.warp.shadows else {
+            return;
+        };
+        let parts = if transfer.packed { 2 } else { 1 };
+        let bits = 32 / parts as u64;
+        for (lane, local) in shadows.local.iter_mut().enumerate() {
+            let (row, column) = transfer.place(lane, register);
+            for part in 0..parts {
+                let cell = shadow_bit(moved(base, row, column + part));
+                let own = word as u64 * 32 + part as u64 * bits;
+                match &mut stores {
+                    Some(stores) => carry((&*local, own), (&mut **stores, cell), bits),
+                    None => carry((&self.shared.bank.held, cell), (&mut *local, own), bits),
+                }
+            }
+        }
     }
 
     fn issue_tensor(&mut self, pc: usize, lane: u32, name: &'static str, work: Box<dyn Work>) {

@@ -18,6 +18,7 @@ pub(super) use instruction::is_dealloc;
 
 use super::Trap;
 use super::order::{Conflict, Mark, Place};
+use super::shadow::HeldMemory;
 use crate::fault::FaultKind;
 use crate::tensor::tmem::{COLUMNS, Cell, TensorMemory};
 
@@ -31,6 +32,8 @@ const PLACES: usize = (128 / TOGETHER * COLUMNS) as usize;
 #[derive(Default)]
 pub(super) struct Bank {
     memory: TensorMemory,
+    /// The shadows of its cells ([`shadow_bit`]), if errors are asked for.
+    held: HeldMemory,
     places: Vec<Place>,
     /// The `.cta_group` of the block's instructions, and the first of these.
     group: Option<(usize, usize)>,
@@ -55,6 +58,8 @@ struct Storing {
 pub(super) struct Stored {
     pc: usize,
     cells: Vec<(Cell, Change)>,
+    /// The shadows of what is stored.
+    shadows: HeldMemory,
 }
 
 impl Stored {
@@ -101,6 +106,7 @@ impl Bank {
         self.storing.clear();
         self.before_free.clear();
         self.memory.reset();
+        self.held.clear();
         self.places.clear();
         self.group = None;
         self.allocated = None;
@@ -156,6 +162,11 @@ impl Bank {
         }
         Ok(())
     }
+}
+
+/// The bit of a bank's shadows at which a cell begins.
+fn shadow_bit(cell: Cell) -> u64 {
+    u64::from(cell.lane * COLUMNS + cell.column) * 32
 }
 
 fn misuse(lane: u32, message: impl Into<String>) -> Box<Trap> {

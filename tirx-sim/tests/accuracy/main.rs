@@ -1,11 +1,15 @@
 //! Errors of float values against the same computation in double precision, which each test makes by itself.
 
+mod moves;
+mod tensor_cores;
 #[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../written/mod.rs"]
 mod written;
 
 use tirx_core::ir::f16;
+use tirx_core::transform::Target;
 use tirx_sim::{Allocation, Launch, LaunchOptions, Memory, StandIns, StatementAccuracy, Stats};
-use written::compiled;
+use written::{compiled, compiled_for};
 
 /// What a kernel has left: its statistics, and its tensors.
 struct Ran {
@@ -14,25 +18,50 @@ struct Ran {
     text: String,
 }
 
+/// The launch of a kernel: its GPU, its blocks in one cluster, its threads, its dynamic shared memory.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    target: Target,
+    blocks: u32,
+    threads: u32,
+    shared_bytes: u32,
+}
+
+const WARP: Shape = Shape {
+    target: Target::SM_90A,
+    blocks: 1,
+    threads: 32,
+    shared_bytes: 0,
+};
+
+fn bytes_of(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
 /// Runs a kernel of one block of 32 threads on float32 tensors.
 fn run(text: &str, tensors: &[Vec<f32>]) -> Ran {
-    let program = compiled(text);
+    let tensors: Vec<Vec<u8>> = tensors.iter().map(|values| bytes_of(values)).collect();
+    run_shaped(WARP, text, &tensors)
+}
+
+/// Runs a kernel on the bytes of its tensors.
+fn run_shaped(shape: Shape, text: &str, tensors: &[Vec<u8>]) -> Ran {
+    let program = compiled_for(shape.target, text);
     let memory = Memory::new();
     let tensors: Vec<Allocation> = tensors
         .iter()
-        .map(|values| {
-            let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        .map(|bytes| {
             let allocation = memory.alloc(bytes.len());
-            allocation.write(0, &bytes);
+            allocation.write(0, bytes);
             allocation
         })
         .collect();
     let args: Vec<u64> = tensors.iter().map(Allocation::address).collect();
     let launch = Launch {
-        grid: [1, 1, 1],
-        block: [32, 1, 1],
-        cluster: [1, 1, 1],
-        shared_bytes: 0,
+        grid: [shape.blocks, 1, 1],
+        block: [shape.threads, 1, 1],
+        cluster: [shape.blocks, 1, 1],
+        shared_bytes: shape.shared_bytes,
         args: &args,
         peers: &[],
     };
