@@ -2,6 +2,7 @@
 
 mod moves;
 mod tensor_cores;
+mod twenty;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../written/mod.rs"]
 mod written;
