@@ -215,6 +215,11 @@ const PICTURES: &[(&str, &str, &[&str])] = &[
         &["S[(8, 4, 4):(4 @ laneid, 1 @ laneid, 1)]", "--shape", "8,16"],
     ),
     (
+        "weights",
+        "gallery/few-bits.md",
+        &["S[(8, 4, 8):(4 @ laneid, 1 @ laneid, 1)]", "--shape", "8,32"],
+    ),
+    (
         "quads",
         "memory.md",
         &["S[(8, 4, 2):(4 @ laneid, 1 @ laneid, 1)]", "--shape", "8,8"],

@@ -264,6 +264,9 @@ async function share(): Promise<void> {
 function load({ text, arch, release, files: imported }: Shared): void {
   if (runner.busy) runner.stop("The run was stopped.");
   files = imported;
+  const shown = Object.entries(files).map(([name, text]) => element("details", {}, element("summary", {}, "imports ", element("code", {}, name)), element("pre", {}, text)));
+  byId("imports").replaceChildren(...shown);
+  byId("imports").hidden = shown.length === 0;
   if (GPUS.some(([name]) => name === arch)) archChoice.value = arch;
   releaseChoice.value = release;
   view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, selection: { anchor: 0 }, scrollIntoView: true });

@@ -136,6 +136,7 @@ async function imports() {
   await button.asElement().click();
   const playground = await opened;
   await playground.waitForFunction(() => document.querySelector("#pane")?.textContent.includes("passed"), { timeout: 30_000 });
+  assert.equal(await playground.$eval("#imports", (imports) => imports.textContent.includes("rows.py")), true, "the playground shows the imported file");
   await playground.close();
   await page.close();
 }
