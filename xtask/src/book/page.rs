@@ -13,6 +13,9 @@ const REPOSITORY: &str = "https://github.com/tirx-rs/tirx/blob/main/";
 /// The line that a kernel without an `import` begins with.
 const IMPORT: &str = "from tvm.script import tirx as T\n\n";
 
+/// The units of figures in tables.
+const UNITS: [&str; 7] = ["TFLOP/s", "GB/s", "s", "ms", "us", "µs", "%"];
+
 /// The places of a book.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
@@ -269,6 +272,21 @@ fn code(info: &str, text: &str, imports: &BTreeMap<String, String>) -> String {
     )
 }
 
+/// A text in which a number and its unit stay on one line.
+fn with_units(text: &str) -> String {
+    let mut all = String::new();
+    for word in text.split_inclusive(' ') {
+        let unit = word.trim_end_matches([' ', ',', ';', ')']);
+        let behind_number = all.trim_end().ends_with(|c: char| c.is_ascii_digit());
+        if behind_number && all.ends_with(' ') && UNITS.contains(&unit) {
+            all.pop();
+            all.push('\u{a0}');
+        }
+        all += word;
+    }
+    all
+}
+
 /// Renders a page.
 ///
 /// # Errors
@@ -280,6 +298,7 @@ pub(super) fn render(places: &Places, path: &Path) -> Result<Page> {
     let mut events: Vec<Event> = Vec::new();
     let mut title = None;
     let mut sections = Vec::new();
+    let mut in_cell = false;
     let mut block: Option<(String, String)> = None;
     // The heading that is open: where its events begin, and its text.
     let mut heading: Option<(usize, String)> = None;
@@ -341,6 +360,8 @@ pub(super) fn render(places: &Places, path: &Path) -> Result<Page> {
             }) => {
                 let (to, file) = destination(places, path, &dest_url)?;
                 files.extend(file);
+                // Alone in its tab, a picture shows the texts of its parts under the cursor.
+                events.push(Event::Html(format!("<a class=\"picture\" href=\"{to}\">").into()));
                 events.push(Event::Start(Tag::Image {
                     link_type,
                     dest_url: CowStr::from(to),
@@ -348,6 +369,15 @@ pub(super) fn render(places: &Places, path: &Path) -> Result<Page> {
                     id,
                 }));
             }
+            Event::End(TagEnd::Image) => {
+                events.push(event);
+                events.push(Event::Html("</a>".into()));
+            }
+            Event::Start(Tag::TableCell) | Event::End(TagEnd::TableCell) => {
+                in_cell = !in_cell;
+                events.push(event);
+            }
+            Event::Text(text) if in_cell => events.push(Event::Text(with_units(&text).into())),
             other => {
                 if let (Some((_, whole)), Event::Text(text) | Event::Code(text)) = (&mut heading, &other) {
                     whole.push_str(text);
@@ -430,6 +460,15 @@ mod tests {
         assert!(code("python", "@T.jit\n").contains("data-run=\"check\""));
         assert!(!code("python,host", "@T.jit\n").contains("kernel"));
         assert!(!code("python", "x = 1\n").contains("kernel"));
+    }
+
+    #[test]
+    fn a_number_and_its_unit_stay_together() {
+        assert_eq!(
+            with_units("697 TFLOP/s, 5 us (8 ms) a us"),
+            "697\u{a0}TFLOP/s, 5\u{a0}us (8\u{a0}ms) a us"
+        );
+        assert_eq!(with_units("24 shapes "), "24 shapes ");
     }
 
     #[test]
