@@ -113,3 +113,12 @@ fn what_is_wrong_is_said() {
     assert!(read("k.py", "# sim: k(N)\n").unwrap_err().contains("NAME=VALUE"));
     assert!(wrong("#   A: int8[99999999x99999999] = 1\n").len() > 1);
 }
+
+#[test]
+fn an_infinite_tolerance_accepts_every_number() {
+    let runs = read("k.py", "# sim: k\n#   A: float32[2] = 0 -> 0 +- inf\n").unwrap();
+    let (_, tensor) = runs[0].tensors().next().unwrap();
+    let bytes = |values: [f32; 2]| values.map(f32::to_le_bytes).concat();
+    tensor.compare("A", &bytes([1e30, -3.0]), None).unwrap();
+    assert!(tensor.compare("A", &bytes([f32::NAN, 0.0]), None).is_err());
+}
