@@ -91,6 +91,21 @@ const MOVES: &[Move] = &[
         exact: |thirds, i| thirds[i],
     },
     Move {
+        name: "two float32 in a register: arithmetic, and a store to local and shared memory",
+        body: "
+    q = T.alloc_local((2,), 'uint64')
+    P = T.alloc_shared((256,), 'uint64', align=16)
+    for k in T.unroll(2):
+        q[0] = T.cuda.make_float2(A[tx, 2 * k] / T.float32(3), A[tx, 2 * k + 1] / T.float32(3))
+        q[1] = T.ptx.fma_f32x2(q[0], T.cuda.make_float2(T.float32(3), T.float32(5)), q[0], dps=False)
+        T.ptx.add_f32x2(P.ptr_to([tx * 2 + k]), q[1], q[0])
+        q[0] = P[tx * 2 + k]
+        C[tx, 2 * k] = T.cuda.float2_x(q[0])
+        C[tx, 2 * k + 1] = T.cuda.float2_y(q[0])",
+        blocks: 1,
+        exact: |thirds, i| thirds[i] * if i % 2 == 0 { 5.0 } else { 7.0 },
+    },
+    Move {
         name: "a bulk reduction",
         body: "
     for k in T.unroll(4):

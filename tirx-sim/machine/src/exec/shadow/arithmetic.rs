@@ -2,7 +2,7 @@
 //!
 //! Operands are looked at before an instruction runs, since it may overwrite them; its result is looked at before the next one runs.
 
-use super::{MAX_PARTS, Shade, Slot, VALUE, least, number};
+use super::{MAX_PARTS, Shade, Slot, least, number};
 use crate::accuracy::Sample;
 use crate::alu::{Bin, LANES, Un, scalar_unary64, scalar64};
 use crate::bytecode::{Exact, ExactInst, Inst, R};
@@ -281,11 +281,14 @@ impl Machine<'_, '_> {
         mask: u32,
         strand: &Strand,
     ) -> Option<Pending> {
-        if matches!(op, Bin::And | Bin::Or | Bin::Shl | Bin::ShrU) && kind == Kind::F32 {
+        if matches!(op, Bin::And | Bin::Or | Bin::Shl | Bin::ShrU) {
             let lanes = Self::lanes_of(to, mask).map(|lane| {
-                let bits = |slot| self.bits_of(slot, lane, strand) as u32;
+                let bits = |slot| match kind {
+                    Kind::F64 => self.bits_of(slot, lane, strand),
+                    _ => self.bits_of(slot, lane, strand) & 0xffff_ffff,
+                };
                 let shade = packed(
-                    op,
+                    (op, if kind == Kind::F64 { 64 } else { 32 }),
                     (self.shade_of(a, lane), bits(a)),
                     (self.shade_of(b, lane), bits(b)),
                 );
@@ -372,9 +375,17 @@ impl Machine<'_, '_> {
         strand: &Strand,
     ) -> Option<Pending> {
         if !kind.is_float() {
-            // Bits that are widened, or a number that is no float any more.
-            let moves = !from.is_float() && from != Kind::Bool;
-            return moves.then(|| self.moves(pc, to, mask, |_| a)).flatten();
+            // Bits that are widened or narrowed, or a number that is no float any more.
+            if from.is_float() || from == Kind::Bool {
+                return None;
+            }
+            if !from.wide() || kind.wide() {
+                return self.moves(pc, to, mask, |_| a);
+            }
+            let lanes = Self::lanes_of(to, mask)
+                .map(|lane| (lane, Next::Moved(self.shade_of(a, lane).narrowed())))
+                .collect();
+            return Some(Pending { pc, to, kind, lanes });
         }
         let lanes = Self::lanes_of(to, mask).map(|lane| {
             let (rounded, shadow) = match from.is_float() {
@@ -598,64 +609,72 @@ fn sum_of_product(a: (f64, f64), b: (f64, f64), c: (f64, f64)) -> Computed {
     }
 }
 
-/// The shade of an operation on bits that joins or parts narrow elements.
-fn packed(op: Bin, (a, a_bits): (Shade, u32), (b, b_bits): (Shade, u32)) -> Shade {
-    let holds = |shade: &Shade, bits: u32| matches!(shade.width, 8 | 16) && shade.bits == u64::from(bits);
-    let (a, a_bits, b, b_bits) = match (op, holds(&a, a_bits)) {
-        (Bin::Or | Bin::And, false) => (b, b_bits, a, a_bits),
-        _ => (a, a_bits, b, b_bits),
+/// The shade of an operation on the bits of a register, of 32 or 64, that joins or parts elements.
+fn packed((op, whole): (Bin, u32), (a, a_bits): (Shade, u64), (b, b_bits): (Shade, u64)) -> Shade {
+    let parts = |shade: Shade, bits: u64| {
+        // A float32 that has been widened.
+        let widened = shade.value(bits).filter(|_| whole == 64 && bits >> 32 == 0);
+        match widened {
+            Some(value) => Some(Shade {
+                width: 32,
+                ..Shade::of_value(bits, value)
+            }),
+            None => {
+                let width = u32::from(shade.width);
+                let fits = width < whole && (whole / width.max(1)) as usize <= MAX_PARTS;
+                Some(shade).filter(|shade| fits && shade.bits == bits && matches!(width, 8 | 16 | 32))
+            }
+        }
     };
-    if !holds(&a, a_bits) {
-        return Shade::NONE;
-    }
+    let (a, a_bits, other, b_bits) = match (op, parts(a, a_bits)) {
+        (Bin::Or | Bin::And, None) => (parts(b, b_bits), b_bits, None, a_bits),
+        (_, a) => (a, a_bits, parts(b, b_bits), b_bits),
+    };
+    let Some(a) = a else { return Shade::NONE };
     let width = u32::from(a.width);
+    let count = (whole / width) as usize;
+    let mask = |part: usize| ((1u64 << width) - 1) << (part as u32 * width);
+    let all = u64::MAX >> (64 - whole);
     let mut out = Shade {
         values: [0.0; MAX_PARTS],
         ..a
     };
     match op {
-        Bin::Shl if b_bits % width == 0 && b_bits < 32 => {
-            let by = (b_bits / width) as usize;
-            for part in by..MAX_PARTS {
-                out.values[part] = a.values[part - by];
-            }
-            out.bits = u64::from(a_bits << b_bits);
+        Bin::Shl if b_bits % u64::from(width) == 0 && b_bits < u64::from(whole) => {
+            let by = (b_bits / u64::from(width)) as usize;
+            out.values[by..count].copy_from_slice(&a.values[..count - by]);
+            out.bits = a_bits << b_bits & all;
         }
-        Bin::ShrU if b_bits % width == 0 && b_bits < 32 => {
-            let by = (b_bits / width) as usize;
-            for part in by..MAX_PARTS {
-                out.values[part - by] = a.values[part];
-            }
-            out.bits = u64::from(a_bits >> b_bits);
+        Bin::ShrU if b_bits % u64::from(width) == 0 && b_bits < u64::from(whole) => {
+            let by = (b_bits / u64::from(width)) as usize;
+            out.values[..count - by].copy_from_slice(&a.values[by..count]);
+            out.bits = a_bits >> b_bits;
         }
         Bin::And => {
-            let mask = |part: usize| ((1u64 << width) - 1) << (part as u32 * width);
-            for part in 0..(32 / width) as usize {
-                let kept = u64::from(b_bits) & mask(part);
-                match kept {
+            for part in 0..count {
+                match b_bits & mask(part) {
                     0 => out.values[part] = 0.0,
-                    _ if kept == mask(part) => out.values[part] = a.values[part],
+                    kept if kept == mask(part) => out.values[part] = a.values[part],
                     _ => return Shade::NONE,
                 }
             }
-            out.bits = u64::from(a_bits & b_bits);
+            out.bits = a_bits & b_bits;
         }
         Bin::Or if a_bits & b_bits == 0 => {
-            // The parts of the other one are exact if it has no shadows; then only zeros can be joined.
-            let other = holds(&b, b_bits) && b.width == a.width;
-            if !other && b_bits != 0 {
-                return Shade::NONE;
+            for part in 0..count {
+                let own = b_bits & mask(part);
+                out.values[part] = match other.filter(|other| other.width == a.width) {
+                    _ if own == 0 => a.values[part],
+                    Some(other) => other.values[part],
+                    // The element is exact: its number is known if it is a float32.
+                    None if width == 32 => f32::from_bits((own >> (part as u32 * 32)) as u32).into(),
+                    None => return Shade::NONE,
+                };
             }
-            let mask = |part: usize| ((1u64 << width) - 1) << (part as u32 * width);
-            for part in 0..(32 / width) as usize {
-                let from_b = other && u64::from(b_bits) & mask(part) != 0;
-                out.values[part] = if from_b { b.values[part] } else { a.values[part] };
-            }
-            out.bits = u64::from(a_bits | b_bits);
+            out.bits = a_bits | b_bits;
         }
         _ => return Shade::NONE,
     }
-    debug_assert!(out.width != VALUE, "packed elements are narrow");
     out
 }
 

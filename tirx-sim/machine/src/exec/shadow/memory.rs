@@ -26,14 +26,14 @@ pub(super) fn load(memory: &HeldMemory, at: u64, kind: Kind, bits: u64) -> Shade
             },
         };
     }
-    if kind.is_float() || width != 32 {
+    if kind.is_float() || !matches!(width, 32 | 64) {
         return Shade::NONE;
     }
-    // A word of narrow elements.
-    for part in [16u8, 8] {
+    // A word of narrower elements.
+    for part in [width / 2, width / 4] {
         let mut values = [0.0; MAX_PARTS];
         let mut any = false;
-        for (i, value) in values.iter_mut().enumerate().take(32 / usize::from(part)) {
+        for (i, value) in values.iter_mut().enumerate().take(usize::from(width / part)) {
             let shift = i as u32 * u32::from(part);
             let own = bits >> shift & ((1 << part) - 1);
             match held(at + u64::from(shift), part, own) {
@@ -42,6 +42,8 @@ pub(super) fn load(memory: &HeldMemory, at: u64, kind: Kind, bits: u64) -> Shade
                     any = true;
                 }
                 None if own == 0 => {}
+                // The element is exact: its number is known if it is a float32.
+                None if part == 32 => *value = f32::from_bits(own as u32).into(),
                 None => *value = f64::NAN,
             }
         }
@@ -74,7 +76,7 @@ pub(super) fn store(memory: &mut HeldMemory, at: u64, kind: Kind, bits: u64, reg
         return;
     }
     let part = u32::from(shade.width);
-    if !matches!(part, 8 | 16) || part > width || shade.bits != register {
+    if !matches!(part, 8 | 16 | 32) || part > width || shade.bits != register {
         return;
     }
     for (i, value) in shade.values.iter().enumerate().take((width / part) as usize) {

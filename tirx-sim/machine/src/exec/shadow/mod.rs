@@ -48,7 +48,7 @@ const VALUE: u8 = 64;
 pub(crate) struct Shade {
     /// The bits of the register for which it holds.
     bits: u64,
-    /// [`VALUE`], or the bits of the elements that share the register; 0 without a shadow.
+    /// [`VALUE`], or the bits of the elements that share the register (32 in a register of 64 bits); 0 without a shadow.
     width: u8,
     values: [f64; MAX_PARTS],
 }
@@ -84,6 +84,17 @@ impl Shade {
 }
 
 impl Shade {
+    /// That of the low half of a register of 64 bits.
+    fn narrowed(self) -> Shade {
+        let bits = self.bits & 0xffff_ffff;
+        match self.width {
+            32 => Shade::of_value(bits, self.values[0]),
+            8 | 16 => Shade { bits, ..self },
+            _ if self.bits == bits => self,
+            _ => Shade::NONE,
+        }
+    }
+
     /// The width in bits and the shadow of the element that begins at a byte of a register with these bits.
     fn element(&self, bits: u64, byte: usize) -> Option<(u8, f64)> {
         let width = match self.width {
