@@ -84,7 +84,7 @@ pub(crate) struct Simulate {
     /// Prints instructions, memory transactions, bank conflicts and barriers per source line.
     #[arg(long)]
     counters: bool,
-    /// Prints the least time that a GPU (A100, H100, H200, B200) takes for the run's work, by resource.
+    /// Prints the least time that a GPU (A100, H100, H200, B200, L40S, RTX4090) takes for the run's work, by resource.
     #[arg(long, value_name = "GPU", value_parser = cost::gpu, conflicts_with = "all_schedules")]
     cost: Option<Gpu>,
     /// With --cost: the time of one multiprocessor with its share of the memories, so that a small run stands for a large one.

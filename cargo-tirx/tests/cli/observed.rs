@@ -641,43 +641,68 @@ fn the_least_time_names_the_resource_that_limits() {
     );
 }
 
+/// The steps of the book's ladder, with the kernels and what else they need.
+const LADDER: [(&str, &str, &[&str]); 10] = [
+    ("01-naive", "naive", &[]),
+    ("02-shared", "shared", &[]),
+    ("03-registers", "registers", &[]),
+    ("04-tensor-cores", "tensor_cores", &[]),
+    ("05-ring", "ring", &[]),
+    ("06-wgmma", "wgmma", &[]),
+    ("07-pipeline", "pipeline", &[]),
+    ("08-wide", "wide", &[]),
+    ("09-persistent", "persistent", &["-D", "CTAS=1"]),
+    ("10-stores", "stores", &["-D", "CTAS=1"]),
+];
+
+/// The bound of a step for a tile of 128 x 256 on one multiprocessor, in microseconds.
+fn least_time((file, entry, more): (&str, &str, &[&str]), gpu: &str, k: u32) -> f64 {
+    let ladder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/book/src/ladder/");
+    let (path, k) = (format!("{ladder}{file}.py"), format!("K={k}"));
+    let arguments = [
+        "sim", &path, "--entry", entry, "-D", "M=128", "-D", "N=256", "-D", &k,
+    ];
+    let outs = ["--out", "A=a.npy", "--out", "B=b.npy", "--out", "C=c.npy"];
+    let cost = ["--no-race-check", "--cost", gpu, "--per-multiprocessor"];
+    let all = arguments
+        .into_iter()
+        .chain(outs)
+        .chain(cost)
+        .chain(more.iter().copied());
+    let outcome = Folder::new().run(&all.collect::<Vec<_>>());
+    assert_eq!(outcome.code, Some(0), "{file}: {}", outcome.err);
+    let mut words = outcome.out.split_whitespace().skip(2);
+    let number: f64 = words.next().unwrap().parse().unwrap();
+    match words.next() {
+        Some("ms") => number * 1e3,
+        _ => number,
+    }
+}
+
+/// No measured time of the ladder is below its bound, which two small values of K give for 4096.
+#[test]
+fn measured_times_are_above_their_bounds() {
+    let times = include_str!("../../../docs/book/src/ladder/times.txt");
+    for step in LADDER {
+        let row = times.lines().find(|row| row.contains(step.0));
+        let measured: f64 = (row.and_then(|row| row.split('|').nth(2)))
+            .and_then(|time| time.trim().strip_suffix(" µs")?.parse().ok())
+            .unwrap_or_else(|| panic!("no time of {}", step.0));
+        let (short, long) = (least_time(step, "H200", 256), least_time(step, "H200", 512));
+        let tile = short + (long - short) * f64::from((4096 - 256) / 256);
+        let bound = tile * f64::from(4096 / 128 * (4096 / 256)) / 132.0;
+        assert!(
+            bound < measured && measured < 5.0 * bound,
+            "{}: {bound} and {measured}",
+            step.0
+        );
+    }
+}
+
 /// The steps of the book's ladder: the bound falls where an edit saves work, and stays where it overlaps more of the same work.
 #[test]
 fn the_least_time_falls_along_the_ladder() {
-    let ladder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/book/src/ladder/");
-    let step = |file: &str, entry: &str, more: &[&str]| {
-        let path = format!("{ladder}{file}.py");
-        let arguments = [
-            "sim", &path, "--entry", entry, "-D", "M=128", "-D", "N=256", "-D", "K=256",
-        ];
-        let outs = ["--out", "A=a.npy", "--out", "B=b.npy", "--out", "C=c.npy"];
-        let cost = ["--no-race-check", "--cost", "H100", "--per-multiprocessor"];
-        let all = arguments
-            .into_iter()
-            .chain(outs)
-            .chain(cost)
-            .chain(more.iter().copied());
-        let outcome = Folder::new().run(&all.collect::<Vec<_>>());
-        assert_eq!(outcome.code, Some(0), "{file}: {}", outcome.err);
-        let mut words = outcome.out.split_whitespace().skip(2);
-        let number: f64 = words.next().unwrap().parse().unwrap();
-        match words.next() {
-            Some("ms") => number * 1e3,
-            _ => number,
-        }
-    };
-    let bounds = [
-        step("01-naive", "naive", &[]),
-        step("02-shared", "shared", &[]),
-        step("03-registers", "registers", &[]),
-        step("04-tensor-cores", "tensor_cores", &[]),
-        step("05-ring", "ring", &[]),
-        step("06-wgmma", "wgmma", &[]),
-        step("07-pipeline", "pipeline", &[]),
-        step("08-wide", "wide", &[]),
-        step("09-persistent", "persistent", &["-D", "CTAS=1"]),
-        step("10-stores", "stores", &["-D", "CTAS=1"]),
-    ];
+    let bounds = LADDER.map(|step| least_time(step, "H100", 256));
     for (number, pair) in bounds.windows(2).enumerate() {
         let saves = ![3, 5, 7, 8].contains(&number);
         assert!(
