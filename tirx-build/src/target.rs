@@ -131,6 +131,13 @@ impl Targets {
             .map(|a| (a.compute(), format!("arch={0},code={0}", a.compute())));
         native.chain(ptx).collect()
     }
+
+    /// If the PTX is for the GPU of native image `at`: its place in [`each`](Self::each), and the `-gencode` value that makes both.
+    pub(crate) fn with_ptx(&self, at: usize) -> Option<(usize, String)> {
+        let gpu = self.ptx.filter(|ptx| self.native.get(at) == Some(ptx))?;
+        let both = format!("arch={0},code=[{gpu},{0}]", gpu.compute());
+        Some((self.native.len(), both))
+    }
 }
 
 #[cfg(test)]
@@ -158,6 +165,19 @@ mod tests {
                 assert!(parse(&name).is_ok(), "{}: {name}", instruction.place);
             }
         }
+    }
+
+    #[test]
+    fn ptx_of_the_same_gpu_is_made_with_its_native_image() {
+        let targets = |ptx: &str| Targets {
+            native: vec![parse("sm_90a").unwrap(), parse("sm_80").unwrap()],
+            ptx: parse_ptx(ptx).unwrap(),
+        };
+        let both = "arch=compute_80,code=[sm_80,compute_80]".to_string();
+        assert_eq!(targets("compute_80").with_ptx(1), Some((2, both)));
+        assert_eq!(targets("compute_80").with_ptx(0), None);
+        assert_eq!(targets("compute_90").with_ptx(0), None);
+        assert_eq!(targets("none").with_ptx(1), None);
     }
 
     #[test]

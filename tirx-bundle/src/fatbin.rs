@@ -108,6 +108,25 @@ pub fn codes(bytes: &[u8]) -> Result<Vec<Code<'_>>, String> {
     Ok(codes)
 }
 
+/// A fat binary with the entries of another one that are PTX, or those that are machine code.
+pub fn part(bytes: &[u8], ptx: bool) -> Vec<u8> {
+    let mut entries = Vec::new();
+    let mut at = HEADER;
+    while let (Some(kind), Some(head), Some(body)) = (
+        number(bytes, at, 2),
+        number(bytes, at + 4, 4),
+        number(bytes, at + 8, 8),
+    ) {
+        let end = at.saturating_add(head as usize).saturating_add(body as usize);
+        if (kind == 1) == ptx {
+            entries.extend(bytes.get(at..end).unwrap_or_default());
+        }
+        at = end;
+    }
+    let header = [&MAGIC[..], &1u16.to_le_bytes(), &(HEADER as u16).to_le_bytes()].concat();
+    [&header[..], &(entries.len() as u64).to_le_bytes(), &entries].concat()
+}
+
 /// One fat binary with the entries of several. All were checked.
 pub fn join(parts: &[&[u8]]) -> Vec<u8> {
     let entries = |part: &[u8]| part.len().saturating_sub(HEADER);
@@ -146,6 +165,11 @@ pub(crate) mod tests {
         assert_eq!(check(&good), Ok(()));
         assert_eq!(check(&join(&[&good, &good])), Ok(()));
         assert_eq!(join(&[&good]), good);
+        let mut machine = fatbin(b"\x7fELF");
+        machine[HEADER] = 2;
+        let both = join(&[&machine, &good]);
+        assert_eq!((part(&both, false), part(&both, true)), (machine, good.clone()));
+        assert_eq!(check(&part(&good, false)).unwrap_err(), "holds no code");
         assert_eq!(check(&[]).unwrap_err(), "is empty");
         assert!(check(b"hello").unwrap_err().contains("no fat binary"));
         for length in 1..good.len() {

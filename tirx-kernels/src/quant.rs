@@ -8,6 +8,7 @@
 //!
 //! | [`Int4`] | a group: a float16 factor, a zero of 8 bits | 4 and 24 for each group |
 //! | float8 | a group: a float32 factor | 8 and 32 for each group |
+//! | MXFP4 | 32 weights: a power of two in 8 bits, float4 (e2m1) | 4.25 |
 //!
 //! A matrix `[outputs, columns]` in a format of GGUF is a tensor of bytes, `[outputs, bytes of a row]`, exactly as in the file. [`matmul`] is for few
 //! rows: it reads the weights in few bits. For many rows, [`dequantize`] once and multiply by `gemm`.
@@ -16,7 +17,7 @@ mod repack;
 
 pub use repack::{Int4, Layout};
 
-use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor, bf16, f8e4m3, f16};
+use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor, bf16, f4e2m1x2, f8e4m3, f8e8m0, f16};
 
 use crate::generated::kernels;
 use crate::machine::Machine;
@@ -36,6 +37,8 @@ mod sealed {
         + kernels::quant_matmul_fp8::Element
         + kernels::quant_matmul_few_fp8::Element
         + kernels::quant_dequantize_fp8::Element
+        + kernels::quant_matmul_few_mxfp4::Element
+        + kernels::quant_dequantize_mxfp4::Element
     {
     }
 }
@@ -96,6 +99,9 @@ pub enum Weights<'a> {
     Int4(&'a Int4),
     /// Float8 `[outputs, columns]`, and the factor of each group of columns `[outputs, groups]`; one group for a factor of each row.
     Fp8(&'a Tensor<f8e4m3>, &'a Tensor<f32>),
+    /// Float4 `[outputs, columns / 2]`, the weight with the even column in the low half of a byte, and the factor of each 32 columns
+    /// `[outputs, columns / 32]`: MXFP4 of the OCP's specification of microscaling formats.
+    Mxfp4(&'a Tensor<f4e2m1x2>, &'a Tensor<f8e8m0>),
 }
 
 impl Weights<'_> {
@@ -127,6 +133,25 @@ impl Weights<'_> {
             }
             Weights::Fp8(weights, scales) => {
                 check_rows("float8", weights, extents, columns, 4)?;
+                check_groups(scales, outputs, columns)
+            }
+            Weights::Mxfp4(weights, scales) => {
+                check_rows("MXFP4", weights, extents, columns / 2, 4)?;
+                if !columns.is_multiple_of(32) {
+                    return Err(Error::Shape(format!(
+                        "rows of MXFP4 have a multiple of 32 weights, not {columns}"
+                    )));
+                }
+                if scales.shape() != [outputs, columns / 32] {
+                    return Err(Error::Shape(format!(
+                        "scales of MXFP4 have the shape [{outputs}, {}], one for each 32 columns; their shape is {:?}",
+                        columns / 32,
+                        scales.shape()
+                    )));
+                }
+                if columns == 0 {
+                    return Ok(1);
+                }
                 check_groups(scales, outputs, columns)
             }
         }
@@ -207,6 +232,7 @@ impl Path {
             Weights::Int4(w) if group % 128 == 0 && vectors(&w.bytes) => Path::Mma("INT4_128"),
             Weights::Int4(_) if group % 32 == 0 => Path::Mma("INT4"),
             Weights::Fp8(w, _) if group % 64 == 0 && columns % 64 == 0 && vectors(w) => Path::Mma("FP8"),
+            Weights::Mxfp4(..) => Path::Mma("MXFP4"),
             Weights::Int4(_) | Weights::Fp8(..) => Path::Scalar,
         }
     }
@@ -357,6 +383,15 @@ pub fn matmul<T: Element>(
                 group,
             )?;
         }
+        (Weights::Mxfp4(w, scales), _) => {
+            let (bytes, scales) = (w.as_bits::<u8>()?, scales.as_bits::<u8>()?);
+            let none = bytes.slice(0, 0..0)?;
+            let none = none.reshape([0, scales.shape()[1]])?;
+            let constexpr = kernels::quant_matmul_few_mxfp4::Constexpr { TILES: tiles };
+            kernels::quant_matmul_few_mxfp4::<T>(
+                stream, constexpr, x, &bytes, &scales, &none, y, warps, group, blocks,
+            )?;
+        }
         (Weights::Fp8(w, scales), path) => {
             let bytes = w.as_bits::<u8>()?;
             let none = bytes.slice(0, 0..0)?;
@@ -426,6 +461,12 @@ pub fn dequantize<T: Element>(
             let none = bytes.slice(0, 0..0)?;
             let none = none.reshape([0, scales.shape()[1]])?;
             kernels::quant_dequantize_fp8::<T>(stream, &bytes, scales, &none, y, group)?;
+        }
+        Weights::Mxfp4(w, scales) => {
+            let (bytes, scales) = (w.as_bits::<u8>()?, scales.as_bits::<u8>()?);
+            let none = bytes.slice(0, 0..0)?;
+            let none = none.reshape([0, scales.shape()[1]])?;
+            kernels::quant_dequantize_mxfp4::<T>(stream, &bytes, &scales, &none, y, group)?;
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 #![cfg(feature = "quant")]
 
 use tirx_kernels::quant::{self, Element, Format, Int4, Layout, Weights};
-use tirx_rt::{Device, Stream, Tensor, bf16, f8e4m3, f16};
+use tirx_rt::{Device, Stream, Tensor, bf16, f4e2m1x2, f8e4m3, f8e8m0, f16};
 
 fn stream() -> Stream {
     match std::env::var("TIRX_TEST_DEVICE").as_deref() {
@@ -285,6 +285,64 @@ fn float8_with_factors_of_rows_and_groups() {
             );
         }
     }
+}
+
+/// The values of the eight float4 from 0 on; eight more have the other sign.
+const FLOAT4: [f64; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+
+#[test]
+fn float4_with_a_power_of_two_for_32_columns() {
+    let stream = stream();
+    for [outputs, columns] in [[5, 32], [9, 1024], [2, 288], [21, 320], [33, 2080]] {
+        let mut next = random(columns as u64);
+        let bytes: Vec<u8> = (0..outputs * columns / 2).map(|_| (next() >> 9) as u8).collect();
+        let powers: Vec<u8> = (0..outputs * columns / 32)
+            .map(|_| 115 + (next() >> 9) as u8 % 16)
+            .collect();
+        let exact: Vec<f64> = (0..outputs * columns)
+            .map(|i| {
+                let four = bytes[i / 2] >> (i % 2 * 4) & 15;
+                let sign = if four & 8 == 0 { 1.0 } else { -1.0 };
+                sign * FLOAT4[usize::from(four & 7)] * f64::from(i32::from(powers[i / 32]) - 127).exp2()
+            })
+            .collect();
+        let bytes: Vec<f4e2m1x2> = bytes.iter().map(|b| f4e2m1x2::from_bits(*b)).collect();
+        let powers: Vec<f8e8m0> = powers.iter().map(|b| f8e8m0::from_bits(*b)).collect();
+        let bytes = Tensor::from_slice(&stream, &bytes, [outputs, columns / 2]).unwrap();
+        let powers = Tensor::from_slice(&stream, &powers, [outputs, columns / 32]).unwrap();
+        let weights = Weights::Mxfp4(&bytes, &powers);
+        check_weights::<bf16>(&stream, weights, &exact, [1, outputs, columns], 0);
+        for rows in [3, 11] {
+            check_weights::<f16>(&stream, weights, &exact, [rows, outputs, columns], 8);
+        }
+    }
+    // Powers at the ends of their range: 2^-127 is subnormal, and the last number is none.
+    let four = Tensor::from_slice(&stream, &[f4e2m1x2::from_bits(0x22); 48], [1, 48]).unwrap();
+    let powers = [0, 254, 255].map(f8e8m0::from_bits);
+    let powers = Tensor::from_slice(&stream, &powers, [1, 3]).unwrap();
+    let mut y = Tensor::<bf16>::zeros(&stream, [1, 96]).unwrap();
+    quant::dequantize(&stream, Weights::Mxfp4(&four, &powers), &mut y).unwrap();
+    let y = y.to_vec().unwrap();
+    assert_eq!([y[0].to_f64(), y[32].to_f64()], [(-127f64).exp2(), 127f64.exp2()]);
+    assert!(y[64].is_nan());
+
+    let wrong = |columns: usize, groups: usize| {
+        let bytes = Tensor::<f4e2m1x2>::zeros(&stream, [2, columns / 2]).unwrap();
+        let powers = Tensor::<f8e8m0>::zeros(&stream, [2, groups]).unwrap();
+        let x = Tensor::<bf16>::zeros(&stream, [1, columns]).unwrap();
+        let mut y = Tensor::zeros(&stream, [1, 2]).unwrap();
+        quant::matmul(&stream, &x, Weights::Mxfp4(&bytes, &powers), &mut y)
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        wrong(48, 1),
+        "rows of MXFP4 have a multiple of 32 weights, not 48"
+    );
+    assert_eq!(
+        wrong(64, 1),
+        "scales of MXFP4 have the shape [2, 2], one for each 32 columns; their shape is [2, 1]"
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ mod parallel;
 mod report;
 mod unit;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -89,7 +89,7 @@ pub(crate) struct Made {
     pub(crate) images: Vec<Vec<Vec<u8>>>,
     /// What nvcc said when it made each of them.
     pub(crate) said: Vec<Vec<String>>,
-    /// Runs of nvcc.
+    /// Images that nvcc made.
     pub(crate) compiled: usize,
     /// Images that a store held.
     pub(crate) cached: usize,
@@ -118,6 +118,8 @@ struct Unit {
     job: usize,
     /// The target, as `sm_90a`.
     target: String,
+    /// The key of the PTX for the same GPU, if the run makes both: they share the work before ptxas.
+    ptx: Option<Key>,
     arguments: Vec<String>,
     text: String,
 }
@@ -147,11 +149,15 @@ impl Compilation<'_> {
         for (unit, result) in units.iter().zip(results) {
             let job = &jobs[unit.job];
             match result {
-                Ok(Ran { entry, compiled, .. }) => {
-                    made.compiled += usize::from(compiled);
-                    made.cached += usize::from(!compiled);
-                    said.insert(unit.key, (entry.messages, true));
-                    entries.insert(unit.key, entry.image);
+                Ok(Ran {
+                    entry, ptx, compiled, ..
+                }) => {
+                    for (key, entry) in [(unit.key, entry)].into_iter().chain(unit.ptx.zip(ptx)) {
+                        made.compiled += usize::from(compiled);
+                        made.cached += usize::from(!compiled);
+                        said.insert(key, (entry.messages, true));
+                        entries.insert(key, entry.image);
+                    }
                 }
                 Err(Failed::Said(text)) => {
                     said.insert(unit.key, (text, false));
@@ -199,31 +205,51 @@ impl Compilation<'_> {
             .peek("PROFILE")
             .is_some_and(|profile| profile == "debug");
         let mut units: Vec<Unit> = Vec::new();
-        let mut known: BTreeMap<Key, usize> = BTreeMap::new();
+        let mut known: BTreeSet<Key> = BTreeSet::new();
         let mut needs = Vec::new();
         for (index, job) in jobs.iter().enumerate() {
             let text = job.text_for_nvcc(debug_profile);
-            let mut keys = Vec::new();
-            for (target, gencode) in job.targets.each() {
+            let arguments = |gencode: String| {
                 let mut arguments: Vec<String> = FLAGS.map(String::from).to_vec();
                 arguments.extend(["-gencode".to_string(), gencode]);
                 arguments.extend(job.options.arguments(debug_profile));
+                arguments
+            };
+            let key = |arguments: &[String]| {
                 let mut parts = vec![text.as_str()];
                 parts.extend(identity.iter().map(String::as_str));
                 parts.push("arguments");
                 parts.extend(arguments.iter().map(String::as_str));
-                let key = digest(&parts);
-                keys.push(key);
-                known.entry(key).or_insert_with(|| {
-                    units.push(Unit {
-                        key,
-                        job: index,
-                        target,
-                        arguments,
-                        text: text.clone(),
-                    });
-                    units.len() - 1
+                digest(&parts)
+            };
+            // An image has the key of a run of its own, so that the targets of a kernel may change.
+            let each = job.targets.each();
+            let keys: Vec<Key> = each
+                .iter()
+                .map(|(_, gencode)| key(&arguments(gencode.clone())))
+                .collect();
+            let mut unit = |at: usize, ptx: Option<Key>, target: String, arguments: Vec<String>| {
+                known.extend([keys[at]].into_iter().chain(ptx));
+                units.push(Unit {
+                    key: keys[at],
+                    job: index,
+                    target,
+                    ptx,
+                    arguments,
+                    text: text.clone(),
                 });
+            };
+            for (at, (target, gencode)) in each.iter().enumerate() {
+                if known.contains(&keys[at]) {
+                    continue;
+                }
+                match job.targets.with_ptx(at) {
+                    Some((ptx, both)) if !known.contains(&keys[ptx]) => {
+                        let names = format!("{target} and {}", each[ptx].0);
+                        unit(at, Some(keys[ptx]), names, arguments(both));
+                    }
+                    _ => unit(at, None, target.clone(), arguments(gencode.clone())),
+                }
             }
             needs.push(keys);
         }

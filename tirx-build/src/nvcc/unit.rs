@@ -58,23 +58,38 @@ impl<'a> Runner<'a> {
 
     pub(super) fn unit(&self, unit: &Unit, job: &Job, index: usize) -> Result<Ran, Failed> {
         let start = Instant::now();
-        let ran = |entry, compiled| Ran {
+        let ran = |(entry, ptx), compiled| Ran {
             entry,
+            ptx,
             compiled,
             time: start.elapsed(),
         };
-        if let Some(entry) = self.store.get(&unit.key) {
-            return Ok(ran(entry, false));
+        let stored = || {
+            let entry = self.store.get(&unit.key)?;
+            Some(match &unit.ptx {
+                Some(key) => (entry, Some(self.store.get(key)?)),
+                None => (entry, None),
+            })
+        };
+        if let Some(entries) = stored() {
+            return Ok(ran(entries, false));
         }
         let _made_by_one = self.store.lock(&unit.key);
-        if let Some(entry) = self.store.get(&unit.key) {
-            return Ok(ran(entry, false));
+        if let Some(entries) = stored() {
+            return Ok(ran(entries, false));
         }
         let folder = self.work.join(index.to_string());
         let entry = self.compile(unit, job, &folder)?;
         let _ = fs::remove_dir_all(&folder);
-        self.store.put(&unit.key, &entry);
-        Ok(ran(entry, true))
+        let entries = match unit.ptx {
+            Some(_) => divided(&entry)?,
+            None => (entry, None),
+        };
+        self.store.put(&unit.key, &entries.0);
+        if let (Some(key), Some(ptx)) = (&unit.ptx, &entries.1) {
+            self.store.put(key, ptx);
+        }
+        Ok(ran(entries, true))
     }
 
     fn compile(&self, unit: &Unit, job: &Job, folder: &Path) -> Result<Entry, Failed> {
@@ -164,9 +179,28 @@ impl<'a> Runner<'a> {
     }
 }
 
+/// The machine code and the PTX of a run that made both, each as of a run of its own: ptxas has no part in PTX.
+fn divided(both: &Entry) -> Result<(Entry, Option<Entry>), Failed> {
+    let part = |ptx| {
+        let image = fatbin::part(&both.image, ptx);
+        if let Err(reason) = fatbin::check(&image) {
+            let error = Error::new(format_args!(
+                "nvcc was asked for machine code and PTX, but one of them {reason}"
+            ));
+            return Err(Failed::Other(error));
+        }
+        let lines = both.messages.split_inclusive('\n');
+        let messages = lines.filter(|line| !(ptx && line.starts_with("ptxas"))).collect();
+        Ok(Entry { image, messages })
+    };
+    Ok((part(false)?, Some(part(true)?)))
+}
+
 /// A unit that succeeded.
 pub(super) struct Ran {
     pub(super) entry: Entry,
+    /// The PTX, if the unit makes both.
+    pub(super) ptx: Option<Entry>,
     /// Whether nvcc ran; otherwise a store had the result.
     pub(super) compiled: bool,
     pub(super) time: Duration,

@@ -1,5 +1,5 @@
-"""Weights of few bits: products with few rows, and the numbers themselves. The formats are those of GGUF files, and rows of 4-bit or float8
-numbers with a factor for each group.
+"""Weights of few bits: products with few rows, and the numbers themselves. The formats are those of GGUF files, MXFP4, and rows of 4-bit or
+float8 numbers with a factor for each group.
 
 `few` multiplies by `mma.sync`: the numbers of the weights are small integers or float8, exact in 16 bits, and their factors multiply the
 float32 results of 16 to 128 columns. For a number of unsigned bits the bits themselves are the low bits of a 16-bit float, so it needs no conversion. The product by
@@ -15,17 +15,23 @@ from tvm.script import tirx as T
 
 WARPS = 8
 # Bytes of 256 weights, and the alignment of a row.
-SIZE = {"Q8_0": 272, "Q4_K": 144, "Q6_K": 210, "INT4": 128, "FP8": 256}
+SIZE = {"Q8_0": 272, "Q4_K": 144, "Q6_K": 210, "INT4": 128, "FP8": 256, "MXFP4": 128}
 PTX = {"bfloat16": "bf16", "float16": "f16"}
 FACTORS = {"INT4": "float16", "FP8": "float32"}
-ALIGN = {"Q8_0": 2, "Q4_K": 4, "Q6_K": 2, "INT4": 4, "FP8": 4}
+ALIGN = {"Q8_0": 2, "Q4_K": 4, "Q6_K": 2, "INT4": 4, "FP8": 4, "MXFP4": 4}
 # The alignment of a row for `few`. INT4_128 is INT4 in groups of a multiple of 128 columns.
-ALIGN_FEW = {"Q8_0": 2, "Q4_K": 16, "Q6_K": 2, "INT4": 4, "INT4_128": 16, "FP8": 16}
+ALIGN_FEW = {"Q8_0": 2, "Q4_K": 16, "Q6_K": 2, "INT4": 4, "INT4_128": 16, "FP8": 16, "MXFP4": 4}
 
 
 def half(bits):
     """The value of a float16 in the low bits of a word."""
     return T.cast(T.reinterpret("float16", T.cast(bits, "uint16")), "float32")
+
+
+def power_of_two(byte):
+    """The value of a float8_e8m0: 2^(byte - 127), and NaN for 255."""
+    bits = T.max(T.cast(byte, "uint32") << T.uint32(23), T.uint32(0x00400000))
+    return T.reinterpret("float32", T.if_then_else(bits == T.uint32(0x7F800000), T.uint32(0x7FC00000), bits))
 
 
 @T.inline
@@ -40,6 +46,13 @@ def weights(out, words, pairs, block, lane, S, Z, n, of_group, FORMAT):
         word: T.uint32 = words[block * 32 + lane]
         for e in T.unroll(8):
             out[e] = (T.cast((word >> T.cast(e * 4, "uint32")) & T.uint32(15), "float32") - zero) * factor
+    elif FORMAT == "MXFP4":
+        # The bits of a float4 in a float16 are its value times 2^-14, also for subnormals.
+        factor: T.float32 = power_of_two(S[n, block * 8 + T.truncdiv(lane, 4)])
+        word: T.uint32 = words[block * 32 + lane]
+        for e in T.unroll(8):
+            number: T.uint32 = word >> T.uint32(e * 4)
+            out[e] = half(((number & T.uint32(7)) << T.uint32(9)) | ((number & T.uint32(8)) << T.uint32(12))) * 16384.0 * factor
     elif FORMAT == "FP8":
         factor: T.float32 = S[n, T.truncdiv(block * 256 + lane * 8, of_group)]
         for p in T.unroll(2):
@@ -202,12 +215,12 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
     UNIT = T.meta_var(1.0 if BF16 else 16777216.0)
     # The 32 columns from which a lane takes neighbors: 16 bytes of 128 columns for INT4 in groups of a multiple of 128, and of 64 for FP8.
     SPAN = T.meta_var(4 if FORMAT == "INT4_128" else 2 if FORMAT == "FP8" else 1)
-    # The shift of a float8 without its sign to its place in a 16-bit float.
-    MAGNITUDE = T.meta_var(4 if BF16 else 7)
+    # The shift of a float8 or float4 without its sign to its place in a 16-bit float.
+    MAGNITUDE = T.meta_var((6 if BF16 else 9) if FORMAT == "MXFP4" else 4 if BF16 else 7)
     MINIMA = T.meta_var(INT4 or FORMAT == "Q4_K")
     # The words that a lane loads of a row in 256 columns: the numbers, then their factors.
-    NUMBERS = T.meta_var({"Q4_K": 12, "Q6_K": 12, "Q8_0": 16, "INT4": 8, "INT4_128": 8, "FP8": 16}[FORMAT])
-    FACTORS_OF = T.meta_var({"Q4_K": 0, "Q6_K": 9, "Q8_0": 8, "INT4": 16, "INT4_128": 4, "FP8": 4}[FORMAT])
+    NUMBERS = T.meta_var({"Q4_K": 12, "Q6_K": 12, "Q8_0": 16, "INT4": 8, "INT4_128": 8, "FP8": 16, "MXFP4": 8}[FORMAT])
+    FACTORS_OF = T.meta_var({"Q4_K": 0, "Q6_K": 9, "Q8_0": 8, "INT4": 16, "INT4_128": 4, "FP8": 4, "MXFP4": 8}[FORMAT])
     T.device_entry()
     block, first_row = T.cta_id([blocks, T.ceildiv(rows, 8 * TILES)])
     warp = T.warp_id([WARPS])
@@ -225,7 +238,7 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
     halves = T.decl_buffer((TILES * 2,), "uint32x2", data=xs.data, scope="local")
     a = T.alloc_local((4,), "uint32")
     b = T.alloc_local((2,), "uint32")
-    if FORMAT != "FP8":
+    if FORMAT != "FP8" and FORMAT != "MXFP4":
         second = T.alloc_local((4,), "uint32")           # another operand for the same numbers of X
     part = T.alloc_local((TILES * 4,), "float32")
     scaled = T.alloc_local((2,), "float32")
@@ -286,6 +299,11 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
                     at: T.int32 = T.min(number * 4 + k, columns // 64 - 1)
                     by_4_words[r * 4 + k] = by16[at * 4 + four]
                     factors_ahead[r, k] = T.reinterpret("uint32", S[n, T.truncdiv(at * 64, of_group)])
+            elif FORMAT == "MXFP4":
+                for k in T.unroll(8):
+                    at: T.int32 = T.min(number * 8 + k, columns // 32 - 1)
+                    ahead[r, k] = by4[at * 4 + four]
+                    factors_ahead[r, k] = T.cast(S[n, at], "uint32")
             else:
                 # The group of the first 32 columns, and its columns that are done, by 32.
                 of_32: T.int32 = T.truncdiv(of_group, 32)
@@ -441,6 +459,26 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
             add()
 
     @T.inline
+    def multiply_mxfp4(number):
+        # The bits of a float4 below a 16-bit float's are its value times 2^-126, or 2^-14 for float16, also for subnormals.
+        for k in T.unroll(8):
+            clear()
+            load_x(number, k)
+            for j in T.unroll(2):
+                for r in T.unroll(2):
+                    for e in T.unroll(2):
+                        a[2 * e + r] = shifted(raw[r, k], j * 8 + e * 4 - MAGNITUDE) & T.uint32(0x00070007 << MAGNITUDE)
+                        T.ptx.lop3.b32(a[2 * e + r], shifted(raw[r, k], j * 8 + e * 4 - 12), T.uint32(0x80008000), a[2 * e + r], 0xEA)
+                        if BF16:
+                            T.ptx.fma.rn.bf16x2(a[2 * e + r], a[2 * e + r], T.uint32(0x7E807E80), T.uint32(0x80008000))
+                multiply_both(j, j + 2, "")
+            for r in T.unroll(2):
+                scaled[r] = power_of_two(raw_factors[r, k])
+                if not BF16:
+                    scaled[r] = scaled[r] * T.float32(16384.0)
+            add()
+
+    @T.inline
     def multiply_int4(number):
         for k in T.unroll(8 // SPAN):
             clear()
@@ -500,6 +538,8 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
                     multiply_q8_0(number)
                 elif FORMAT == "FP8":
                     multiply_fp8(number)
+                elif FORMAT == "MXFP4":
+                    multiply_mxfp4(number)
                 else:
                     multiply_int4(number)
         end_unit(unit, round % 2)

@@ -1,10 +1,11 @@
-"""Normalization of rows: RMSNorm and LayerNorm, with a residual that is updated in place."""
+"""Normalization of rows: RMSNorm and LayerNorm, with a residual that is updated in place, and with results in 8 bits."""
 
 from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import CACHED, THREADS, WARPS, load_row, misaligned, row_sum, store_row, vector
+from quantize import factor, to_8_bits
+from rows import CACHED, THREADS, WARPS, load_row, misaligned, row_max, row_sum, store_row, vector
 
 
 # sim: norm(dtype="float32")
@@ -17,12 +18,24 @@ from rows import CACHED, THREADS, WARPS, load_row, misaligned, row_sum, store_ro
 #   offset = 0.0
 #   centered = 0
 #   threads = 2
+# sim: norm(dtype="float32", target="int8")
+#   x: float32[1x5x40] = 1 if k % 2 == 0 else -1
+#   r: float32[0x5x40] = 0
+#   w: float32[40] = 254 if k == 7 else 2 * (k % 3)
+#   b: float32[0] = 0
+#   y: int8[1x5x40] = 0 -> (1 if k % 2 == 0 else -1) * (127 if k == 7 else k % 3)
+#   s: float32[1x5] = 0 -> 2
+#   eps = 0.0
+#   offset = 0.0
+#   centered = 0
+#   threads = 2
 @T.jit
-def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, eps: T.float32, offset: T.float32, centered: T.int32,
-         threads: T.int32, *, dtype: T.constexpr):
+def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.Optional(T.handle), eps: T.float32, offset: T.float32,
+         centered: T.int32, threads: T.int32, *, dtype: T.constexpr, target: T.constexpr = ""):
     """Y = (S - mean) / sqrt(mean((S - mean)^2) + eps) * (W + offset) + B for each row of S = X + R, which replaces R.
 
-    The mean is 0 unless `centered`. R, W and B may be empty. The first vectors of a row stay in registers; a longer row is read again."""
+    The mean is 0 unless `centered`. R, W and B may be empty. The first vectors of a row stay in registers; a longer row is read again. With S,
+    rows of Y are in `target`, and S has the factor of each."""
     outer, inner, columns = T.int32(), T.int32(), T.int32()
     x_outer, x_inner, y_outer, y_inner = T.int64(), T.int64(), T.int64(), T.int64()
     of_r, r_outer, r_inner, of_w, of_b = T.int32(), T.int64(), T.int64(), T.int32(), T.int32()
@@ -30,7 +43,11 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, eps: T
     R = T.match_buffer(r, (of_r, inner, columns), dtype, strides=(r_outer, r_inner, 1))
     W = T.match_buffer(w, (of_w,), dtype)
     B = T.match_buffer(b, (of_b,), dtype)
-    Y = T.match_buffer(y, (outer, inner, columns), dtype, strides=(y_outer, y_inner, 1))
+    target = T.meta_var(target or dtype)
+    Y = T.match_buffer(y, (outer, inner, columns), target, strides=(y_outer, y_inner, 1))
+    if s is not None:
+        s_outer, s_inner = T.int64(), T.int64()
+        S = T.match_buffer(s, (outer, inner), "float32", strides=(s_outer, s_inner))
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
     block = T.cta_id([T.ceildiv(outer * inner, T.truncdiv(THREADS, threads))])
@@ -41,6 +58,10 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, eps: T
     other = T.alloc_local((VEC,), dtype)
     scale = T.alloc_local((VEC,), dtype)
     shift = T.alloc_local((VEC,), dtype)
+    if s is not None:
+        last_parts = T.alloc_shared((WARPS,), "float32")
+        most = T.alloc_local((1,), "float32")
+        small = T.alloc_local((VEC,), target)
     total = T.alloc_local((1,), "float32")
     mean = T.alloc_local((1,), "float32")
     row: T.int32 = block * T.truncdiv(THREADS, threads) + T.truncdiv(thread, threads)
@@ -57,7 +78,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, eps: T
                    | misaligned(W.ptr_to([0])) | misaligned(B.ptr_to([0])))
     Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([o, i, 0]), scope="global")
     Rs = T.decl_buffer((columns,), dtype, data=R.ptr_to([o, i, 0]), scope="global")
-    Ys = T.decl_buffer((columns,), dtype, data=Y.ptr_to([o, i, 0]), scope="global")
+    Ys = T.decl_buffer((columns,), target, data=Y.ptr_to([o, i, 0]), scope="global")
 
     @T.inline
     def again(whole, to, at, column):
@@ -85,7 +106,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, eps: T
                 total[0] += (T.cast(of[at + v], "float32") - mean[0]) * (T.cast(of[at + v], "float32") - mean[0])
 
     @T.inline
-    def result(whole, of, at, column, factor):
+    def normalize(whole, of, at, column, inverse):
         for v in T.unroll(VEC):
             scale[v] = T.cast(1.0, dtype)
             shift[v] = T.cast(0.0, dtype)
@@ -94,9 +115,20 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, eps: T
         if of_b > 0:
             load_row(whole, shift, 0, B, column, last, dtype, VEC)
         for v in T.unroll(VEC):
-            value: T.float32 = (T.cast(of[at + v], "float32") - mean[0]) * factor
+            value: T.float32 = (T.cast(of[at + v], "float32") - mean[0]) * inverse
             of[at + v] = T.cast(value * (T.cast(scale[v], "float32") + offset_of_w) + T.cast(shift[v], "float32"), dtype)
-        store_row(whole, Ys, column, last, of, at, dtype, VEC)
+
+    @T.inline
+    def most_of_row(whole, of, at, column):
+        # Behind the end of a row are numbers that the mean has moved.
+        for v in T.unroll(VEC):
+            if column + (0 if whole else v) < last:
+                most[0] = T.max(most[0], T.fabs(T.cast(of[at + v], "float32")))
+
+    @T.inline
+    def store_8_bits(whole, of, at, column, inverse):
+        to_8_bits(small, of, at, inverse, target, VEC)
+        store_row(whole, Ys, column, last, small, 0, target, VEC)
 
     @T.inline
     def rows(whole):
@@ -131,17 +163,39 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, eps: T
                 again(whole, other, 0, c * step + begin)
                 squares(other, 0)
         row_sum(total, more_parts, thread, threads)
-        factor: T.float32 = T.rsqrt(total[0] / T.cast(columns, "float32") + eps)
+        inverse: T.float32 = T.rsqrt(total[0] / T.cast(columns, "float32") + eps)
         for c in T.unroll(CACHED):
             if c * step < columns:
-                result(whole, kept, c * VEC, c * step + begin, factor)
+                normalize(whole, kept, c * VEC, c * step + begin, inverse)
+                if s is None:
+                    store_row(whole, Ys, c * step + begin, last, kept, c * VEC, dtype, VEC)
+                else:
+                    most_of_row(whole, kept, c * VEC, c * step + begin)
         for c in range(CACHED, T.ceildiv(columns, step)):
             again(whole, other, 0, c * step + begin)
-            result(whole, other, 0, c * step + begin, factor)
+            normalize(whole, other, 0, c * step + begin, inverse)
+            if s is None:
+                store_row(whole, Ys, c * step + begin, last, other, 0, dtype, VEC)
+            else:
+                most_of_row(whole, other, 0, c * step + begin)
+        if s is not None:
+            row_max(most, last_parts, thread, threads)
+            of_row: T.float32 = factor(most[0], target)
+            for c in T.unroll(CACHED):
+                if c * step < columns:
+                    store_8_bits(whole, kept, c * VEC, c * step + begin, 1.0 / of_row)
+            for c in range(CACHED, T.ceildiv(columns, step)):
+                again(whole, other, 0, c * step + begin)
+                normalize(whole, other, 0, c * step + begin, inverse)
+                store_8_bits(whole, other, 0, c * step + begin, 1.0 / of_row)
+            if T.bitwise_and(thread, threads - 1) == 0 and last > 0:
+                S[o, i] = of_row
 
     offset_of_w: T.let = T.if_then_else(of_w > 0, offset, T.float32(0))
     mean[0] = 0.0
     total[0] = 0.0
+    if s is not None:
+        most[0] = 0.0
     if bits == T.uint8(0) and strides % VEC == 0:
         rows(True)
     else:

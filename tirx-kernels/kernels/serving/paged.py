@@ -5,6 +5,7 @@ from __future__ import annotations
 from tvm.script import tirx as T
 
 from rope import MAX_PAIRS, angles
+from quantize import to_8_bits
 from rows import load, misaligned, store, vector
 
 LOG2_E = 1.4426950408889634
@@ -12,10 +13,88 @@ KEYS = 16                                    # keys of a warp's tile
 AT_A_TIME = 8                                # parts that are combined at a time
 
 
+def swizzled(chunk, row, places):
+    """The place of a chunk of 16 bytes in its row of `places`: the same chunk of eight rows is in different banks."""
+    return chunk ^ (row % 8 if places >= 8 else row // 2 % 4)
+
+
+def even(word):
+    """Bytes 0 and 2 as float16: the bits of a float8 (e4m3) below a float16's are its value times 2^-8, also for subnormals."""
+    return ((word << T.uint32(7)) & T.uint32(0x3F803F80)) | ((word << T.uint32(8)) & T.uint32(0x80008000))
+
+
+def odd(word):
+    """Bytes 1 and 3 as float16 times 2^-8."""
+    return ((word >> T.uint32(1)) & T.uint32(0x3F803F80)) | (word & T.uint32(0x80008000))
+
+
+@T.inline
+def write(O, value, result, b, hk, group, row, column, weight, factor, dtype):
+    """Four elements of the result for a row of queries and heads: their sum over its weight, times a factor."""
+    n: T.int32 = T.truncdiv(row, group)
+    for e in T.unroll(4):
+        result[e] = T.cast(T.if_then_else(weight > T.float32(0), value[e] / weight * factor, T.float32(0)), dtype)
+    for e in T.unroll(4):
+        O[b, n, hk * group + row - n * group, column + e] = result[e]
+
+
+@T.inline
+def combine(O, Partial, Counters, arrived, value, result, number, first_part, splits, b, hk, group, first_row, rows, tid, THREADS, factor, ROWS, D, dtype):
+    """The block that ends last among those of the ranges of a tile combines their parts. Several parts are loaded at a time: their latency
+    would be most of the time otherwise."""
+    PART = T.meta_var(ROWS * (D + 2))
+    T.evaluate(T.cuda.thread_fence())
+    T.cuda.cta_sync()
+    if tid == 0:
+        arrived[0] = T.cuda.atomic_add(Counters.ptr_to([number]), 1)
+        T.evaluate(T.cuda.thread_fence())
+    T.cuda.cta_sync()
+    if arrived[0] == splits - 1:
+        if tid == 0:
+            T.evaluate(T.cuda.atomic_add(Counters.ptr_to([number]), 0 - splits))
+        peaks = T.alloc_local((AT_A_TIME,), "float32")
+        totals = T.alloc_local((AT_A_TIME,), "float32")
+        its_values = T.alloc_local((AT_A_TIME, 4), "float32")
+        for k in range(T.ceildiv(ROWS * D, THREADS * 4)):
+            row: T.int32 = T.truncdiv((k * THREADS + tid) * 4, D)
+            column: T.int32 = (k * THREADS + tid) * 4 - row * D
+            if row < rows:
+                peak: T.float32 = T.float32(-1e30)
+                weight: T.float32 = 0.0
+                for e in T.unroll(4):
+                    value[e] = T.float32(0)
+                for turn in range(T.truncdiv(splits + (AT_A_TIME - 1), AT_A_TIME)):
+                    for j in T.unroll(AT_A_TIME):
+                        peaks[j] = T.float32(-1e30)
+                        totals[j] = T.float32(0)
+                        for e in T.unroll(4):
+                            its_values[j, e] = T.float32(0)
+                        if turn * AT_A_TIME + j < splits:
+                            at: T.int64 = first_part + T.cast((turn * AT_A_TIME + j) * PART, "int64")
+                            peaks[j] = Partial[at + T.cast(ROWS * D + row * 2, "int64")]
+                            totals[j] = Partial[at + T.cast(ROWS * D + row * 2 + 1, "int64")]
+                            for e in T.unroll(4):
+                                its_values[j, e] = Partial[at + T.cast(row * D + column + e, "int64")]
+                    higher: T.float32 = peak
+                    for j in T.unroll(AT_A_TIME):
+                        higher = T.max(higher, peaks[j])
+                    keep: T.float32 = T.ptx.exp2(peak - higher)
+                    weight = weight * keep
+                    for e in T.unroll(4):
+                        value[e] = value[e] * keep
+                    for j in T.unroll(AT_A_TIME):
+                        share: T.float32 = T.ptx.exp2(peaks[j] - higher)
+                        weight += totals[j] * share
+                        for e in T.unroll(4):
+                            value[e] += its_values[j, e] * share
+                    peak = higher
+                write(O, value, result, b, hk, group, first_row + row, column, weight, factor, dtype)
+
+
 @T.jit
 def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.handle, o: T.handle, partial: T.handle, counters: T.handle,
-           scale: T.float32, cap: T.float32, window: T.int32, tiles: T.int32, splits: T.int32, *, dtype: T.constexpr, D: T.constexpr,
-           ROWS: T.constexpr, STAGES: T.constexpr = 3):
+           scale: T.float32, of_v: T.Optional(T.float32), cap: T.float32, window: T.int32, tiles: T.int32, splits: T.int32, *,
+           dtype: T.constexpr, D: T.constexpr, ROWS: T.constexpr, STAGES: T.constexpr = 3):
     """O = softmax(scale Q K^T) V for Q `[batch, queries, heads, D]` and caches `[pages, page, heads of K, D]`.
 
     The rows of a tile are the queries of the heads that share a head of K: row r is query r / group and head r % group, so a key is loaded
@@ -23,20 +102,31 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
     barrier of the block is needed before the end. Blocks divide the keys of a sequence into `splits` ranges. The block that ends last
     combines the ranges; the counter that tells it so is 0 again afterwards.
 
+    With `of_v` the caches are float8, and `of_v` is the factor of their values; `scale` has that of the keys. Their MMAs are of float16. A lane
+    takes neighbors of a row, so the columns of an MMA are those of its operand in another order.
+
     Query n of N sees the keys up to length - N + n, and the last `window` of them unless it is 0. `cap` bounds scores unless it is 0."""
+    EIGHT = T.meta_var(of_v is not None)
+    cache = T.meta_var("float8_e4m3fn" if EIGHT else dtype)
+    # The element type of the MMAs.
+    of_mma = T.meta_var("float16" if EIGHT else dtype)
     batch, queries, heads, pages, page, heads_of_k = T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32()
     width, of_partial, of_counters = T.int32(), T.int32(), T.int32()
     q0, q1, q2, o0, o1, o2 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
     k0, k1, k2, v0, v1, v2, t0, l0 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
     Q = T.match_buffer(q, (batch, queries, heads, D), dtype, strides=(q0, q1, q2, 1))
-    K = T.match_buffer(k, (pages, page, heads_of_k, D), dtype, strides=(k0, k1, k2, 1), align=16)
-    V = T.match_buffer(v, (pages, page, heads_of_k, D), dtype, strides=(v0, v1, v2, 1), align=16)
+    K = T.match_buffer(k, (pages, page, heads_of_k, D), cache, strides=(k0, k1, k2, 1), align=16)
+    V = T.match_buffer(v, (pages, page, heads_of_k, D), cache, strides=(v0, v1, v2, 1), align=16)
     Table = T.match_buffer(table, (batch, width), "int32", strides=(t0, 1))
     Lengths = T.match_buffer(lengths, (batch,), "int32", strides=(l0,))
     O = T.match_buffer(o, (batch, queries, heads, D), dtype, strides=(o0, o1, o2, 1))
     Partial = T.match_buffer(partial, (of_partial,), "float32")
     Counters = T.match_buffer(counters, (of_counters,), "int32")
-    CHUNKS = T.meta_var(D // 8)              # of 16 bytes, in a row
+    OF_CHUNK = T.meta_var(vector(cache))
+    CHUNKS = T.meta_var(D // OF_CHUNK)       # of 16 bytes, in a row
+    PLACES = T.meta_var((CHUNKS + 7) // 8 * 8 if CHUNKS > 4 else CHUNKS)
+    NEIGHBORS = T.meta_var(D // 8)           # float8 of a row of V that a lane takes
+    WIDE = T.meta_var(4 if NEIGHBORS % 16 == 0 else 2 if NEIGHBORS % 8 == 0 else 1)     # words that a lane loads at a time
     WARPS = T.meta_var(2 if D > 128 else 4)
     NEVER = T.meta_var(-1e30)
     T.device_entry()
@@ -44,10 +134,9 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
     tid = T.thread_id([WARPS * 32])
     warp: T.int32 = T.tvm_warp_shuffle(0xFFFFFFFF, tid // 32, 0, 32, 32)
     lane: T.int32 = tid % 32
-    # Chunk c of row r is at c ^ r % 8: the same chunk of eight rows is in different banks.
     pool = T.SMEMPool()
-    Ks = pool.alloc((WARPS, STAGES, KEYS, D), dtype, align=128)
-    Vs = pool.alloc((WARPS, STAGES, KEYS, D), dtype, align=128)
+    Ks = pool.alloc((WARPS, STAGES, KEYS, PLACES * OF_CHUNK), cache, align=128)
+    Vs = pool.alloc((WARPS, STAGES, KEYS, PLACES * OF_CHUNK), cache, align=128)
     pool.move_base_to(0)
     sums = pool.alloc((WARPS, ROWS, D), "float32", align=16)
     tops = pool.alloc((WARPS, ROWS, 2), "float32", align=16)
@@ -68,12 +157,14 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
     end: T.int32 = T.min(begin + share, high)
     count: T.int32 = T.truncdiv(T.max(end - begin, 0) - warp * KEYS + (WARPS * KEYS - 1), WARPS * KEYS)
 
-    query = T.alloc_local((D // 16, 8), dtype)
+    query = T.alloc_local((D // 16, 8), of_mma)
     query_words = T.decl_buffer((D // 16, 4), "uint32", data=query.data, scope="local")
     keys = T.alloc_local((4,), "uint32")
     values = T.alloc_local((4,), "uint32")
     scores = T.alloc_local((2, 4), "float32")
-    weights = T.alloc_local((8,), dtype)
+    if EIGHT:
+        raw = T.alloc_local((4, NEIGHBORS // 4), "uint32")
+    weights = T.alloc_local((8,), of_mma)
     weight_words = T.decl_buffer((4,), "uint32", data=weights.data, scope="local")
     acc = T.alloc_local((D // 8, 4), "float32")
     most = T.alloc_local((2,), "float32")
@@ -98,13 +189,13 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
         for c in T.unroll(KEYS * CHUNKS // 32):
             row: T.int32 = T.truncdiv(c * 32 + lane, CHUNKS)
             chunk: T.int32 = c * 32 + lane - row * CHUNKS
-            place: T.int32 = (chunk ^ (row % 8)) * 8
+            place: T.int32 = swizzled(chunk, row, PLACES) * OF_CHUNK
             its_page: T.int32 = T.tvm_warp_shuffle(0xFFFFFFFF, slot[0], row, 32, 32)
             its_row: T.int32 = T.tvm_warp_shuffle(0xFFFFFFFF, slot[1], row, 32, 32)
             here: T.int32 = T.if_then_else(its_page >= 0, 1, 0)
-            T.ptx.cp_async(Ks.ptr_to([warp, stage, row, place]), K.ptr_to([T.max(its_page, 0), its_row, hk, chunk * 8]), 16,
+            T.ptx.cp_async(Ks.ptr_to([warp, stage, row, place]), K.ptr_to([T.max(its_page, 0), its_row, hk, chunk * OF_CHUNK]), 16,
                            predicate=here, fill_mode="zero")
-            T.ptx.cp_async(Vs.ptr_to([warp, stage, row, place]), V.ptr_to([T.max(its_page, 0), its_row, hk, chunk * 8]), 16,
+            T.ptx.cp_async(Vs.ptr_to([warp, stage, row, place]), V.ptr_to([T.max(its_page, 0), its_row, hk, chunk * OF_CHUNK]), 16,
                            predicate=here, fill_mode="zero")
 
     for i in T.unroll(STAGES - 1):
@@ -123,15 +214,16 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
         total[h] = 0.0
         for step in T.unroll(D // 16):
             for e in T.unroll(4):
-                column: T.int32 = step * 16 + e // 2 * 8 + lane % 4 * 2 + e % 2
+                column: T.int32 = step * 16 + (lane % 4 * 4 + e // 2 + e % 2 * 2 if EIGHT else e // 2 * 8 + lane % 4 * 2 + e % 2)
                 if h * 8 < ROWS:
                     query[step, e // 2 * 4 + h * 2 + e % 2] = T.if_then_else(
-                        lane // 4 + h * 8 < rows, Q[b, n, hk * group + row - n * group, column], T.cast(0, dtype))
+                        lane // 4 + h * 8 < rows, T.cast(Q[b, n, hk * group + row - n * group, column], of_mma), T.cast(0, of_mma))
                 else:
-                    query[step, e // 2 * 4 + h * 2 + e % 2] = T.cast(0, dtype)
+                    query[step, e // 2 * 4 + h * 2 + e % 2] = T.cast(0, of_mma)
     for j, e in T.grid(D // 8, 4):
         acc[j, e] = T.float32(0)
 
+    scale_of_mma: T.let = scale * T.float32(256) if EIGHT else scale
     for i in range(count):
         stage: T.int32 = i % STAGES
         T.ptx.cp_async.wait_group(STAGES - 2)
@@ -144,10 +236,18 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
         for j, e in T.grid(2, 4):
             scores[j, e] = T.float32(0)
         for step in T.unroll(D // 16):
-            T.ptx.ldmatrix(False, 4, ".b16", Ks.ptr_to([warp, stage, lane // 16 * 8 + lane % 8, ((step * 2 + lane // 8 % 2) ^ (lane % 8)) * 8]),
-                           *[keys.ptr_to([e]) for e in range(4)])
+            if EIGHT:
+                for j in T.unroll(2):
+                    row: T.int32 = j * 8 + lane // 4
+                    words = T.decl_buffer((4,), "uint32", data=Ks.ptr_to([warp, stage, row, swizzled(step, row, PLACES) * 16]), scope="shared.dyn")
+                    keys[j * 2] = even(words[lane % 4])
+                    keys[j * 2 + 1] = odd(words[lane % 4])
+            else:
+                T.ptx.ldmatrix(False, 4, ".b16", Ks.ptr_to([warp, stage, lane // 16 * 8 + lane % 8,
+                                                            swizzled(step * 2 + lane // 8 % 2, lane % 8, PLACES) * 8]),
+                               *[keys.ptr_to([e]) for e in range(4)])
             for j in T.unroll(2):
-                T.ptx.mma("m16n8k16", "row", "col", "float32", dtype, dtype, "float32",
+                T.ptx.mma("m16n8k16", "row", "col", "float32", of_mma, of_mma, "float32",
                           [scores.ptr_to([j, e]) for e in range(4)], [query_words.ptr_to([step, e]) for e in range(4)],
                           [keys.ptr_to([j * 2 + e]) for e in range(2)], [scores.ptr_to([j, e]) for e in range(4)])
         first_key: T.int32 = begin + (i * WARPS + warp) * KEYS + lane % 4 * 2
@@ -156,7 +256,7 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
             for j in T.unroll(2):
                 for e in T.unroll(2):
                     key: T.int32 = first_key + j * 8 + e
-                    score: T.float32 = scores[j, h * 2 + e] * scale
+                    score: T.float32 = scores[j, h * 2 + e] * scale_of_mma
                     if cap > T.float32(0):
                         score = T.tanh(score / cap) * cap
                     score = score * T.float32(LOG2_E)
@@ -175,7 +275,7 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
                     if scores[j, h * 2 + e] <= T.float32(NEVER):
                         weight = 0.0
                     total[h] += weight
-                    weights[j * 4 + h * 2 + e] = T.cast(weight, dtype)
+                    weights[j * 4 + h * 2 + e] = T.cast(weight, of_mma)
             for j in T.unroll(D // 8):
                 for e in T.unroll(2):
                     acc[j, h * 2 + e] = acc[j, h * 2 + e] * keep
@@ -183,12 +283,30 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
         if ROWS == 8:
             for j in T.unroll(2):
                 for e in T.unroll(2):
-                    weights[j * 4 + 2 + e] = T.cast(0, dtype)
+                    weights[j * 4 + 2 + e] = T.cast(0, of_mma)
+        if EIGHT:
+            for key, w in T.grid(4, NEIGHBORS // 4 // WIDE):
+                row: T.int32 = lane % 4 * 2 + key % 2 + key // 2 * 8
+                word: T.int32 = lane // 4 * (NEIGHBORS // 4) + w * WIDE
+                type = T.meta_var("uint32" if WIDE == 1 else "uint32x" + str(WIDE))
+                there = T.decl_buffer((4 // WIDE,), type, data=Vs.ptr_to([warp, stage, row, swizzled(word // 4, row, PLACES) * 16]), scope="shared.dyn")
+                here = T.decl_buffer((NEIGHBORS // WIDE,), type, data=raw.data, scope="local")
+                here[key * (NEIGHBORS // 4 // WIDE) + w] = there[word % 4 // WIDE]
         for step in T.unroll(D // 16):
-            T.ptx.ldmatrix(True, 4, ".b16", Vs.ptr_to([warp, stage, lane % 16, ((step * 2 + lane // 16) ^ (lane % 8)) * 8]),
-                           *[values.ptr_to([e]) for e in range(4)])
+            if EIGHT:
+                # Two neighbors of each of four keys: the operands of two MMAs.
+                for p in T.unroll(2):
+                    one: T.let = raw[p * 2, step // 2]
+                    two: T.let = raw[p * 2 + 1, step // 2]
+                    both: T.let = T.if_then_else(step % 2 == 0, T.bitwise_and(one, T.uint32(0xFFFF)) | (two << T.uint32(16)),
+                                                 (one >> T.uint32(16)) | T.bitwise_and(two, T.uint32(0xFFFF0000)))
+                    values[p] = even(both)
+                    values[p + 2] = odd(both)
+            else:
+                T.ptx.ldmatrix(True, 4, ".b16", Vs.ptr_to([warp, stage, lane % 16, swizzled(step * 2 + lane // 16, lane % 8, PLACES) * 8]),
+                               *[values.ptr_to([e]) for e in range(4)])
             for j in T.unroll(2):
-                T.ptx.mma("m16n8k16", "row", "col", "float32", dtype, dtype, "float32",
+                T.ptx.mma("m16n8k16", "row", "col", "float32", of_mma, of_mma, "float32",
                           [acc.ptr_to([step * 2 + j, e]) for e in range(4)], [weight_words.ptr_to([e]) for e in range(4)],
                           [values.ptr_to([j * 2 + e]) for e in range(2)], [acc.ptr_to([step * 2 + j, e]) for e in range(4)])
         T.cuda.warp_sync()
@@ -204,7 +322,8 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
             tops[warp, h * 8 + lane // 4, 1] = total[h]
         for j in T.unroll(D // 8):
             for e in T.unroll(2):
-                sums[warp, h * 8 + lane // 4, j * 8 + lane % 4 * 2 + e] = acc[j, h * 2 + e]
+                column: T.int32 = (lane % 4 * 2 + e) * NEIGHBORS + j if EIGHT else j * 8 + lane % 4 * 2 + e
+                sums[warp, h * 8 + lane // 4, column] = acc[j, h * 2 + e]
     T.cuda.cta_sync()
     # A part has the sums of ROWS rows, then the maximum and the total of each. A thread has four columns.
     PART = T.meta_var(ROWS * (D + 2))
@@ -212,15 +331,7 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
     first_part: T.int64 = T.cast(number, "int64") * T.cast(splits, "int64") * T.int64(PART)
     value = T.alloc_local((4,), "float32")
     result = T.alloc_local((4,), dtype)
-
-    @T.inline
-    def write(row, column, weight):
-        n: T.int32 = T.truncdiv(first_row + row, group)
-        for e in T.unroll(4):
-            result[e] = T.cast(T.if_then_else(weight > T.float32(0), value[e] / weight, T.float32(0)), dtype)
-        for e in T.unroll(4):
-            O[b, n, hk * group + first_row + row - n * group, column + e] = result[e]
-
+    factor_of_v: T.let = of_v * T.float32(256) if EIGHT else T.float32(1)
     for k in range(T.ceildiv(ROWS * D, WARPS * 128)):
         row: T.int32 = T.truncdiv((k * (WARPS * 32) + tid) * 4, D)
         column: T.int32 = (k * (WARPS * 32) + tid) * 4 - row * D
@@ -237,7 +348,7 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
                 for e in T.unroll(4):
                     value[e] += sums[w, row, column + e] * factor
             if splits == 1:
-                write(row, column, weight)
+                write(O, value, result, b, hk, group, first_row + row, column, weight, factor_of_v, dtype)
             else:
                 part: T.int64 = first_part + T.cast(split * PART, "int64")
                 for e in T.unroll(4):
@@ -246,68 +357,243 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
                     Partial[part + T.cast(ROWS * D + row * 2, "int64")] = peak
                     Partial[part + T.cast(ROWS * D + row * 2 + 1, "int64")] = weight
     if splits > 1:
-        T.evaluate(T.cuda.thread_fence())
-        T.cuda.cta_sync()
-        if tid == 0:
-            arrived[0] = T.cuda.atomic_add(Counters.ptr_to([number]), 1)
-            T.evaluate(T.cuda.thread_fence())
-        T.cuda.cta_sync()
-        if arrived[0] == splits - 1:
-            if tid == 0:
-                T.evaluate(T.cuda.atomic_add(Counters.ptr_to([number]), 0 - splits))
-            # Several parts are loaded at a time: their latency would be most of the time otherwise.
-            peaks = T.alloc_local((AT_A_TIME,), "float32")
-            totals = T.alloc_local((AT_A_TIME,), "float32")
-            its_values = T.alloc_local((AT_A_TIME, 4), "float32")
-            for k in range(T.ceildiv(ROWS * D, WARPS * 128)):
-                row: T.int32 = T.truncdiv((k * (WARPS * 32) + tid) * 4, D)
-                column: T.int32 = (k * (WARPS * 32) + tid) * 4 - row * D
-                if row < rows:
-                    peak: T.float32 = NEVER
-                    weight: T.float32 = 0.0
-                    for e in T.unroll(4):
-                        value[e] = T.float32(0)
-                    for turn in range(T.truncdiv(splits + (AT_A_TIME - 1), AT_A_TIME)):
-                        for j in T.unroll(AT_A_TIME):
-                            peaks[j] = T.float32(NEVER)
-                            totals[j] = T.float32(0)
-                            for e in T.unroll(4):
-                                its_values[j, e] = T.float32(0)
-                            if turn * AT_A_TIME + j < splits:
-                                at: T.int64 = first_part + T.cast((turn * AT_A_TIME + j) * PART, "int64")
-                                peaks[j] = Partial[at + T.cast(ROWS * D + row * 2, "int64")]
-                                totals[j] = Partial[at + T.cast(ROWS * D + row * 2 + 1, "int64")]
-                                for e in T.unroll(4):
-                                    its_values[j, e] = Partial[at + T.cast(row * D + column + e, "int64")]
-                        higher: T.float32 = peak
-                        for j in T.unroll(AT_A_TIME):
-                            higher = T.max(higher, peaks[j])
-                        keep: T.float32 = T.ptx.exp2(peak - higher)
-                        weight = weight * keep
-                        for e in T.unroll(4):
-                            value[e] = value[e] * keep
-                        for j in T.unroll(AT_A_TIME):
-                            factor: T.float32 = T.ptx.exp2(peaks[j] - higher)
-                            weight += totals[j] * factor
-                            for e in T.unroll(4):
-                                value[e] += its_values[j, e] * factor
-                        peak = higher
-                    write(row, column, weight)
+        combine(O, Partial, Counters, arrived, value, result, number, first_part, splits, b, hk, group, first_row, rows, tid, WARPS * 32, factor_of_v,
+                ROWS, D, dtype)
+
+
+LATENT = 512                                 # elements of a key that are its value
+OF_KEY = 576
+LATENT_KEYS = 32                             # keys of a block's tile
+LATENT_WARPS = 8
 
 
 @T.jit
-def append(k: T.handle, v: T.handle, k_cache: T.handle, v_cache: T.handle, table: T.handle, sequences: T.handle, positions: T.handle,
-           frequencies: T.handle, interleaved: T.int32, *, dtype: T.constexpr):
+def latent(q: T.handle, kv: T.handle, table: T.handle, lengths: T.handle, o: T.handle, partial: T.handle, counters: T.handle, scale: T.float32,
+           tiles: T.int32, splits: T.int32, *, dtype: T.constexpr, ROWS: T.constexpr, STAGES: T.constexpr):
+    """Multi-head latent attention: O = softmax(scale Q K^T) V for Q `[batch, queries, heads, 576]` and a cache `[pages, page, 576]` of keys that
+    all heads share; V is the first 512 elements of K.
+
+    The warps of a block share its tiles of 32 keys: for scores, a warp has 16 rows of Q and 16 keys; for the output, it has 64 of the columns
+    and all rows. The weights between go through shared memory. Rows, ranges of keys and their combination are those of `decode`."""
+    batch, queries, heads, pages, page, width = T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32()
+    of_partial, of_counters = T.int32(), T.int32()
+    q0, q1, q2, o0, o1, o2 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
+    k0, k1, t0, l0 = T.int64(), T.int64(), T.int64(), T.int64()
+    Q = T.match_buffer(q, (batch, queries, heads, OF_KEY), dtype, strides=(q0, q1, q2, 1))
+    KV = T.match_buffer(kv, (pages, page, OF_KEY), dtype, strides=(k0, k1, 1), align=16)
+    Table = T.match_buffer(table, (batch, width), "int32", strides=(t0, 1))
+    Lengths = T.match_buffer(lengths, (batch,), "int32", strides=(l0,))
+    O = T.match_buffer(o, (batch, queries, heads, LATENT), dtype, strides=(o0, o1, o2, 1))
+    Partial = T.match_buffer(partial, (of_partial,), "float32")
+    Counters = T.match_buffer(counters, (of_counters,), "int32")
+    CHUNKS = T.meta_var(OF_KEY // 8)
+    OWN = T.meta_var(LATENT_KEYS // LATENT_WARPS)                # keys that a warp loads
+    MS = T.meta_var(ROWS // 16)
+    COLUMNS = T.meta_var(LATENT // LATENT_WARPS)                 # of a warp
+    NEVER = T.meta_var(-1e30)
+    T.device_entry()
+    split, tile, b = T.cta_id([splits, tiles, batch])
+    tid = T.thread_id([LATENT_WARPS * 32])
+    warp: T.int32 = T.tvm_warp_shuffle(0xFFFFFFFF, tid // 32, 0, 32, 32)
+    lane: T.int32 = tid % 32
+    pool = T.SMEMPool()
+    Qs = pool.alloc((ROWS, OF_KEY), dtype, align=128)
+    Ks = pool.alloc((STAGES, LATENT_KEYS, OF_KEY), dtype, align=128)
+    Ws = pool.alloc((ROWS, LATENT_KEYS), dtype, align=128)
+    tops = pool.alloc((2, ROWS), "float32", align=16)
+    sums = pool.alloc((2, ROWS), "float32", align=16)
+    pool.commit()
+    arrived = T.alloc_shared((1,), "int32")
+    first_row: T.int32 = tile * ROWS
+    rows: T.int32 = T.min(queries * heads - first_row, ROWS)
+    length: T.int32 = T.max(T.min(Lengths[b], width * page), 0)
+    high: T.int32 = T.max(T.min(length - queries + T.truncdiv(first_row + rows - 1, heads) + 1, length), 0)
+    share: T.int32 = T.truncdiv(T.truncdiv(high + (LATENT_KEYS - 1), LATENT_KEYS) + splits - 1, splits) * LATENT_KEYS
+    begin: T.int32 = split * share
+    end: T.int32 = T.min(begin + share, high)
+    count: T.int32 = T.truncdiv(T.max(end - begin, 0) + (LATENT_KEYS - 1), LATENT_KEYS)
+    # Of scores: the rows and the keys of a warp. The last warps have none if there are few rows.
+    m_of_warp: T.int32 = T.truncdiv(warp, 2)
+    side: T.int32 = warp % 2
+    scoring: T.let = warp < MS * 2
+
+    a = T.alloc_local((4,), "uint32")
+    keys = T.alloc_local((4,), "uint32")
+    scores = T.alloc_local((2, 4), "float32")
+    acc = T.alloc_local((MS, COLUMNS // 8, 4), "float32")
+    most = T.alloc_local((MS, 2), "float32")                     # of rows 16 m + lane / 4 and the eighth behind, the same in all warps
+    keep = T.alloc_local((MS, 2), "float32")
+    total = T.alloc_local((2,), "float32")                       # over the keys of this warp's side
+    limit = T.alloc_local((2,), "int32")
+    slot = T.alloc_local((2,), "int32")
+    value = T.alloc_local((4,), "float32")
+    result = T.alloc_local((4,), dtype)
+
+    @T.inline
+    def locate(i):
+        """The page and the row in it of key `lane % OWN` of this warp in tile i; page -1 if there is none."""
+        key: T.int32 = begin + i * LATENT_KEYS + warp * OWN + lane % OWN
+        slot[0] = -1
+        slot[1] = 0
+        if key < end:
+            slot[0] = Table[b, T.truncdiv(key, page)]
+            slot[1] = key - T.truncdiv(key, page) * page
+            if slot[0] >= pages:
+                slot[0] = -1
+
+    @T.inline
+    def fetch(stage):
+        for c in T.unroll(OWN * CHUNKS // 32):
+            row: T.int32 = T.truncdiv(c * 32 + lane, CHUNKS)
+            chunk: T.int32 = c * 32 + lane - row * CHUNKS
+            its_page: T.int32 = T.tvm_warp_shuffle(0xFFFFFFFF, slot[0], row, 32, 32)
+            its_row: T.int32 = T.tvm_warp_shuffle(0xFFFFFFFF, slot[1], row, 32, 32)
+            here: T.int32 = T.if_then_else(its_page >= 0, 1, 0)
+            T.ptx.cp_async(Ks.ptr_to([stage, warp * OWN + row, swizzled(chunk, warp * OWN + row, CHUNKS) * 8]),
+                           KV.ptr_to([T.max(its_page, 0), its_row, chunk * 8]), 16, predicate=here, fill_mode="zero")
+
+    for i in T.unroll(STAGES - 1):
+        if i < count:
+            locate(i)
+            fetch(i)
+        T.ptx.cp_async.commit_group()
+    if STAGES - 1 < count:
+        locate(STAGES - 1)
+    for c in range(T.ceildiv(ROWS * CHUNKS, LATENT_WARPS * 32)):
+        row: T.int32 = T.truncdiv(c * (LATENT_WARPS * 32) + tid, CHUNKS)
+        chunk: T.int32 = c * (LATENT_WARPS * 32) + tid - row * CHUNKS
+        n: T.int32 = T.truncdiv(first_row + row, heads)
+        if row < ROWS:
+            for e in T.unroll(8):
+                Qs[row, swizzled(chunk, row, CHUNKS) * 8 + e] = T.if_then_else(
+                    row < rows, Q[b, n, first_row + row - n * heads, chunk * 8 + e], T.cast(0, dtype))
+    for h in T.unroll(2):
+        limit[h] = length - queries + T.truncdiv(first_row + m_of_warp * 16 + lane // 4 + h * 8, heads) + 1
+        total[h] = 0.0
+    for m, h in T.grid(MS, 2):
+        most[m, h] = T.float32(NEVER)
+    for m, j, e in T.grid(MS, COLUMNS // 8, 4):
+        acc[m, j, e] = T.float32(0)
+
+    for i in range(count):
+        stage: T.int32 = i % STAGES
+        T.ptx.cp_async.wait_group(STAGES - 2)
+        # All keys of the tile are there, and the tile before has been read.
+        T.cuda.cta_sync()
+        if i + (STAGES - 1) < count:
+            fetch((i + (STAGES - 1)) % STAGES)
+        T.ptx.cp_async.commit_group()
+        if i + STAGES < count:
+            locate(i + STAGES)
+        if scoring:
+            for j, e in T.grid(2, 4):
+                scores[j, e] = T.float32(0)
+            for step in range(OF_KEY // 16):
+                T.ptx.ldmatrix(False, 4, ".b16", Qs.ptr_to([m_of_warp * 16 + lane % 16, swizzled(step * 2 + lane // 16, lane % 8, CHUNKS) * 8]),
+                               *[a.ptr_to([e]) for e in range(4)])
+                T.ptx.ldmatrix(False, 4, ".b16", Ks.ptr_to([stage, side * 16 + lane // 16 * 8 + lane % 8,
+                                                            swizzled(step * 2 + lane // 8 % 2, lane % 8, CHUNKS) * 8]),
+                               *[keys.ptr_to([e]) for e in range(4)])
+                for j in T.unroll(2):
+                    T.ptx.mma("m16n8k16", "row", "col", "float32", dtype, dtype, "float32",
+                              [scores.ptr_to([j, e]) for e in range(4)], [a.ptr_to([e]) for e in range(4)],
+                              [keys.ptr_to([j * 2 + e]) for e in range(2)], [scores.ptr_to([j, e]) for e in range(4)])
+            first_key: T.int32 = begin + i * LATENT_KEYS + side * 16 + lane % 4 * 2
+            for h in T.unroll(2):
+                peak: T.float32 = NEVER
+                for j, e in T.grid(2, 2):
+                    score: T.float32 = scores[j, h * 2 + e] * scale * T.float32(LOG2_E)
+                    if first_key + j * 8 + e >= T.min(end, limit[h]):
+                        score = T.float32(NEVER)
+                    scores[j, h * 2 + e] = score
+                    peak = T.max(peak, score)
+                peak = T.max(peak, T.tvm_warp_shuffle_xor(0xFFFFFFFF, peak, 1, 32, 32))
+                peak = T.max(peak, T.tvm_warp_shuffle_xor(0xFFFFFFFF, peak, 2, 32, 32))
+                if lane % 4 == 0:
+                    tops[side, m_of_warp * 16 + h * 8 + lane // 4] = peak
+        T.cuda.cta_sync()
+        for m, h in T.grid(MS, 2):
+            row: T.int32 = m * 16 + h * 8 + lane // 4
+            peak: T.float32 = T.max(most[m, h], T.max(tops[0, row], tops[1, row]))
+            keep[m, h] = T.ptx.exp2(most[m, h] - peak)
+            most[m, h] = peak
+            for j, e in T.grid(COLUMNS // 8, 2):
+                acc[m, j, h * 2 + e] = acc[m, j, h * 2 + e] * keep[m, h]
+            if m == m_of_warp and scoring:
+                total[h] = total[h] * keep[m, h]
+                for j, e in T.grid(2, 2):
+                    weight: T.float32 = T.ptx.exp2(scores[j, h * 2 + e] - peak)
+                    # A row that has seen no key has no maximum: its weights are 0, not exp2(0).
+                    if scores[j, h * 2 + e] <= T.float32(NEVER):
+                        weight = 0.0
+                    total[h] += weight
+                    column: T.int32 = side * 16 + j * 8 + lane % 4 * 2 + e
+                    Ws[row, swizzled(column // 8, row, 4) * 8 + column % 8] = T.cast(weight, dtype)
+        T.cuda.cta_sync()
+        for step in T.unroll(LATENT_KEYS // 16):
+            for m in T.unroll(MS):
+                T.ptx.ldmatrix(False, 4, ".b16", Ws.ptr_to([m * 16 + lane % 16, swizzled(step * 2 + lane // 16, lane % 16, 4) * 8]),
+                               *[a.ptr_to([e]) for e in range(4)])
+                for j in T.unroll(COLUMNS // 16):
+                    T.ptx.ldmatrix(True, 4, ".b16", Ks.ptr_to([stage, step * 16 + lane % 16,
+                                                               swizzled(warp * (COLUMNS // 8) + j * 2 + lane // 16, lane % 8, CHUNKS) * 8]),
+                                   *[keys.ptr_to([e]) for e in range(4)])
+                    for p in T.unroll(2):
+                        T.ptx.mma("m16n8k16", "row", "col", "float32", dtype, dtype, "float32",
+                                  [acc.ptr_to([m, j * 2 + p, e]) for e in range(4)], [a.ptr_to([e]) for e in range(4)],
+                                  [keys.ptr_to([p * 2 + e]) for e in range(2)], [acc.ptr_to([m, j * 2 + p, e]) for e in range(4)])
+
+    T.ptx.cp_async.wait_group(0)
+    if scoring:
+        for h in T.unroll(2):
+            total[h] += T.tvm_warp_shuffle_xor(0xFFFFFFFF, total[h], 1, 32, 32)
+            total[h] += T.tvm_warp_shuffle_xor(0xFFFFFFFF, total[h], 2, 32, 32)
+            if lane % 4 == 0:
+                sums[side, m_of_warp * 16 + h * 8 + lane // 4] = total[h]
+    T.cuda.cta_sync()
+    PART = T.meta_var(ROWS * (LATENT + 2))
+    number: T.int32 = b * tiles + tile
+    first_part: T.int64 = T.cast(number, "int64") * T.cast(splits, "int64") * T.int64(PART)
+    part: T.int64 = first_part + T.cast(split * PART, "int64")
+    for m, h in T.grid(MS, 2):
+        row: T.int32 = m * 16 + h * 8 + lane // 4
+        weight: T.float32 = sums[0, row] + sums[1, row]
+        if row < rows:
+            n: T.int32 = T.truncdiv(first_row + row, heads)
+            for j, e in T.grid(COLUMNS // 8, 2):
+                column: T.int32 = warp * COLUMNS + j * 8 + lane % 4 * 2 + e
+                if splits == 1:
+                    O[b, n, first_row + row - n * heads, column] = T.cast(
+                        T.if_then_else(weight > T.float32(0), acc[m, j, h * 2 + e] / weight, T.float32(0)), dtype)
+                else:
+                    Partial[part + T.cast(row * LATENT + column, "int64")] = acc[m, j, h * 2 + e]
+            if splits > 1 and warp == 0 and lane % 4 == 0:
+                Partial[part + T.cast(ROWS * LATENT + row * 2, "int64")] = most[m, h]
+                Partial[part + T.cast(ROWS * LATENT + row * 2 + 1, "int64")] = weight
+    if splits > 1:
+        combine(O, Partial, Counters, arrived, value, result, number, first_part, splits, b, 0, heads, first_row, rows, tid, LATENT_WARPS * 32,
+                T.float32(1), ROWS, LATENT, dtype)
+
+
+@T.jit
+def append(k: T.handle, v: T.Optional(T.handle), k_cache: T.handle, v_cache: T.Optional(T.handle), table: T.handle, sequences: T.handle, positions: T.handle,
+           frequencies: T.handle, interleaved: T.int32, of_k: T.Optional(T.float32), of_v: T.Optional(T.float32), *, dtype: T.constexpr):
     """Writes key and value of each token, `[tokens, heads, head]`, to the row of its position in the pages of its sequence. If there are
-    frequencies, the keys are turned by their positions first. Tokens without a row (a negative position, no page) are left out."""
+    frequencies, the keys are turned by their positions first. Tokens without a row (a negative position, no page) are left out.
+
+    Without V it writes keys alone. With `of_k` and `of_v` the caches are float8, and these are the factors of their numbers."""
+    EIGHT = T.meta_var(of_k is not None)
+    cache = T.meta_var("float8_e4m3fn" if EIGHT else dtype)
     tokens, heads, head, pages, page, batch, width, pairs = (T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32(),
                                                              T.int32())
     a0, a1, b0, b1, t0 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
     k0, k1, k2, v0, v1, v2 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
     K = T.match_buffer(k, (tokens, heads, head), dtype, strides=(a0, a1, 1))
-    V = T.match_buffer(v, (tokens, heads, head), dtype, strides=(b0, b1, 1))
-    K_cache = T.match_buffer(k_cache, (pages, page, heads, head), dtype, strides=(k0, k1, k2, 1))
-    V_cache = T.match_buffer(v_cache, (pages, page, heads, head), dtype, strides=(v0, v1, v2, 1))
+    if v is not None:
+        V = T.match_buffer(v, (tokens, heads, head), dtype, strides=(b0, b1, 1))
+    K_cache = T.match_buffer(k_cache, (pages, page, heads, head), cache, strides=(k0, k1, k2, 1))
+    if v is not None:
+        V_cache = T.match_buffer(v_cache, (pages, page, heads, head), cache, strides=(v0, v1, v2, 1))
     Table = T.match_buffer(table, (batch, width), "int32", strides=(t0, 1))
     Sequences = T.match_buffer(sequences, (tokens,), "int32")
     Positions = T.match_buffer(positions, (tokens,), "int32")
@@ -320,6 +606,8 @@ def append(k: T.handle, v: T.handle, k_cache: T.handle, v_cache: T.handle, table
     sines = T.alloc_shared((MAX_PAIRS,), "float32")
     one = T.alloc_local((VEC,), dtype)
     two = T.alloc_local((VEC,), dtype)
+    if EIGHT:
+        small = T.alloc_local((VEC,), cache)
     position: T.int32 = Positions[token]
     sequence: T.int32 = Sequences[token]
     its_page: T.int32 = -1
@@ -338,14 +626,20 @@ def append(k: T.handle, v: T.handle, k_cache: T.handle, v_cache: T.handle, table
                 h: T.int32 = T.truncdiv(item, groups)
                 column: T.int32 = (item - h * groups) * VEC
                 Ks = T.decl_buffer((head,), dtype, data=K.ptr_to([token, h, 0]), scope="global")
-                Vs = T.decl_buffer((head,), dtype, data=V.ptr_to([token, h, 0]), scope="global")
-                Kc = T.decl_buffer((head,), dtype, data=K_cache.ptr_to([its_page, its_row, h, 0]), scope="global")
-                Vc = T.decl_buffer((head,), dtype, data=V_cache.ptr_to([its_page, its_row, h, 0]), scope="global")
+                Kc = T.decl_buffer((head,), cache, data=K_cache.ptr_to([its_page, its_row, h, 0]), scope="global")
                 bits: T.uint8 = misaligned(K.ptr_to([token, h, 0])) | misaligned(K_cache.ptr_to([its_page, its_row, h, 0]))
-                bits_of_v: T.uint8 = misaligned(V.ptr_to([token, h, 0])) | misaligned(V_cache.ptr_to([its_page, its_row, h, 0]))
-                load(two, 0, Vs, column, head, bits_of_v == T.uint8(0), dtype, VEC)
+                if v is not None:
+                    Vs = T.decl_buffer((head,), dtype, data=V.ptr_to([token, h, 0]), scope="global")
+                    Vc = T.decl_buffer((head,), cache, data=V_cache.ptr_to([its_page, its_row, h, 0]), scope="global")
+                    bits_of_v: T.uint8 = misaligned(V.ptr_to([token, h, 0])) | misaligned(V_cache.ptr_to([its_page, its_row, h, 0]))
+                    load(two, 0, Vs, column, head, bits_of_v == T.uint8(0), dtype, VEC)
                 load(one, 0, Ks, column, head, bits == T.uint8(0), dtype, VEC)
-                store(Vc, column, head, two, 0, bits_of_v == T.uint8(0), dtype, VEC)
+                if v is not None:
+                    if EIGHT:
+                        to_8_bits(small, two, 0, 1.0 / of_v, cache, VEC)
+                        store(Vc, column, head, small, 0, bits_of_v == T.uint8(0), cache, VEC)
+                    else:
+                        store(Vc, column, head, two, 0, bits_of_v == T.uint8(0), dtype, VEC)
                 if column < 2 * pairs:
                     if interleaved != 0:
                         for e in T.unroll(VEC // 2):
@@ -364,7 +658,11 @@ def append(k: T.handle, v: T.handle, k_cache: T.handle, v_cache: T.handle, table
                                 y: T.float32 = T.cast(Ks[T.if_then_else(column + e < pairs, column + e + pairs, column + e - pairs)], "float32")
                                 sine: T.float32 = T.if_then_else(column + e < pairs, 0.0 - sines[at], sines[at])
                                 one[e] = T.cast(x * cosines[at] + y * sine, dtype)
-                store(Kc, column, head, one, 0, bits == T.uint8(0), dtype, VEC)
+                if EIGHT:
+                    to_8_bits(small, one, 0, 1.0 / of_k, cache, VEC)
+                    store(Kc, column, head, small, 0, bits == T.uint8(0), cache, VEC)
+                else:
+                    store(Kc, column, head, one, 0, bits == T.uint8(0), dtype, VEC)
 
 
 @T.prim_func
@@ -380,3 +678,38 @@ def advance(x: T.handle):
     if i < count:
         if X[i] >= 0:
             X[i] = X[i] + 1
+
+
+@T.jit
+def copy(source: T.Optional(T.handle), cache: T.handle, pairs: T.handle, *, dtype: T.constexpr):
+    """Page `pairs[p, 1]` of `cache` becomes page `pairs[p, 0]` of `source`, which is `cache` if it is not given. Pairs with a page outside are
+    left out. A warp has a row of a page to itself, with all of its heads."""
+    pages, page, heads, head, count, of_source = T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32()
+    c0, c1, c2, s0, s1, s2, p0 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
+    Cache = T.match_buffer(cache, (pages, page, heads, head), dtype, strides=(c0, c1, c2, 1))
+    if source is not None:
+        Source = T.match_buffer(source, (of_source, page, heads, head), dtype, strides=(s0, s1, s2, 1))
+    Pairs = T.match_buffer(pairs, (count, 2), "int32", strides=(p0, 1))
+    VEC = T.meta_var(vector(dtype))
+    T.device_entry()
+    block, pair = T.cta_id([T.ceildiv(page, 4), count])
+    warp = T.warp_id([4])
+    lane = T.lane_id([32])
+    some = T.alloc_local((VEC,), dtype)
+    from_page: T.int32 = Pairs[pair, 0]
+    to_page: T.int32 = Pairs[pair, 1]
+    row: T.int32 = block * 4 + warp
+    of_head: T.int32 = T.truncdiv(head + (VEC - 1), VEC)
+    last: T.let = pages if source is None else of_source
+    if row < page and from_page >= 0 and from_page < last and to_page >= 0 and to_page < pages:
+        for c in range(T.truncdiv(heads * of_head + 31, 32)):
+            item: T.int32 = c * 32 + lane
+            if item < heads * of_head:
+                h: T.int32 = T.truncdiv(item, of_head)
+                column: T.int32 = (item - h * of_head) * VEC
+                There = T.meta_var(Cache if source is None else Source)
+                one = T.decl_buffer((head,), dtype, data=There.ptr_to([from_page, row, h, 0]), scope="global")
+                two = T.decl_buffer((head,), dtype, data=Cache.ptr_to([to_page, row, h, 0]), scope="global")
+                bits: T.uint8 = misaligned(There.ptr_to([from_page, row, h, 0])) | misaligned(Cache.ptr_to([to_page, row, h, 0]))
+                load(some, 0, one, column, head, bits == T.uint8(0), dtype, VEC)
+                store(two, column, head, some, 0, bits == T.uint8(0), dtype, VEC)

@@ -11,7 +11,7 @@ from tvm.script import tirx as T
 WARPS = 8
 THREADS = 32 * WARPS
 CACHED = 4                                   # vectors of a row that a thread keeps in registers
-BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "float8_e4m3fn": 1}
+BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "uint16": 2, "float8_e4m3fn": 1}
 
 
 def vector(dtype):

@@ -8,10 +8,12 @@
 //! | [`rms_norm`] | Y = X / sqrt(mean(X²) + eps) · W |
 //! | [`layer_norm`] | Y = (X − mean(X)) / sqrt(mean((X − mean(X))²) + eps) · W + B |
 //! | [`add_rms_norm`], [`add_layer_norm`] | the residual becomes R + X, and Y is the norm of that sum |
+//! | [`rms_norm_quantized`], [`add_rms_norm_quantized`], [`layer_norm_quantized`], [`add_layer_norm_quantized`] | the same, with Y in 8 bits and a factor for each row, as [`quantize::rows`](super::quantize::rows) gives them |
 
-use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor};
+use tirx_rt::{AsTensor, AsTensorMut, Element as Number, Stream, Tensor, View, bf16, f8e4m3, f16};
 
 use super::Element;
+use super::quantize::scales_of_rows;
 use super::rows::{has_shape, same_shape, threads_of_row, three, three_mut};
 use crate::Result;
 use crate::generated::kernels;
@@ -72,13 +74,8 @@ pub fn rms_norm<T: Element>(
 ) -> Result<()> {
     launch(
         stream,
-        x.tensor(),
-        None,
-        weight.tensor(),
-        None,
+        Operands::rms(x.tensor(), None, weight.tensor(), options),
         y.tensor_mut(),
-        options,
-        false,
     )
 }
 
@@ -97,13 +94,8 @@ pub fn add_rms_norm<T: Element>(
     let residual = Some(residual.tensor_mut());
     launch(
         stream,
-        x.tensor(),
-        residual,
-        weight.tensor(),
-        None,
+        Operands::rms(x.tensor(), residual, weight.tensor(), options),
         y.tensor_mut(),
-        options,
-        false,
     )
 }
 
@@ -119,16 +111,10 @@ pub fn layer_norm<T: Element>(
     y: &mut impl AsTensorMut<T>,
     options: Options,
 ) -> Result<()> {
-    let bias = Some(bias.tensor());
     launch(
         stream,
-        x.tensor(),
-        None,
-        weight.tensor(),
-        bias,
+        Operands::layer(x.tensor(), None, weight.tensor(), bias.tensor(), options),
         y.tensor_mut(),
-        options,
-        true,
     )
 }
 
@@ -145,30 +131,239 @@ pub fn add_layer_norm<T: Element>(
     y: &mut impl AsTensorMut<T>,
     options: Options,
 ) -> Result<()> {
-    let (residual, bias) = (Some(residual.tensor_mut()), Some(bias.tensor()));
+    let residual = Some(residual.tensor_mut());
     launch(
         stream,
-        x.tensor(),
-        residual,
-        weight.tensor(),
-        bias,
+        Operands::layer(x.tensor(), residual, weight.tensor(), bias.tensor(), options),
         y.tensor_mut(),
-        options,
-        true,
     )
 }
 
-#[expect(clippy::too_many_arguments, reason = "the arguments of a launch")]
-fn launch<T: Element>(
+/// As [`rms_norm`], with Y in 8 bits: `scales[r]` = max |Y\[r\]| / 127 (`i8`) or 448 (`f8e4m3`), and Q = Y · (1 / scale), rounded to the nearest. Y is
+/// rounded to `T` first, so the result is that of [`quantize::rows`](super::quantize::rows) after [`rms_norm`], in one pass.
+///
+/// `scales` has the shape of X without the last dimension.
+///
+/// # Errors
+/// As for [`rms_norm`].
+pub fn rms_norm_quantized<T: QuantizeTo<Q>, Q: Number>(
     stream: &Stream,
-    x: &Tensor<T>,
-    residual: Option<&mut Tensor<T>>,
-    weight: &Tensor<T>,
-    bias: Option<&Tensor<T>>,
-    y: &mut Tensor<T>,
+    x: &impl AsTensor<T>,
+    weight: &impl AsTensor<T>,
+    q: &mut impl AsTensorMut<Q>,
+    scales: &mut impl AsTensorMut<f32>,
     options: Options,
-    centered: bool,
 ) -> Result<()> {
+    let operands = Operands::rms(x.tensor(), None, weight.tensor(), options);
+    launch_quantized(stream, operands, q.tensor_mut(), scales.tensor_mut())
+}
+
+/// R = R + X, rounded to the element type, and the norm of R as by [`rms_norm_quantized`].
+///
+/// # Errors
+/// As for [`rms_norm`].
+pub fn add_rms_norm_quantized<T: QuantizeTo<Q>, Q: Number>(
+    stream: &Stream,
+    x: &impl AsTensor<T>,
+    residual: &mut impl AsTensorMut<T>,
+    weight: &impl AsTensor<T>,
+    q: &mut impl AsTensorMut<Q>,
+    scales: &mut impl AsTensorMut<f32>,
+    options: Options,
+) -> Result<()> {
+    let residual = Some(residual.tensor_mut());
+    let operands = Operands::rms(x.tensor(), residual, weight.tensor(), options);
+    launch_quantized(stream, operands, q.tensor_mut(), scales.tensor_mut())
+}
+
+/// As [`layer_norm`], with Y in 8 bits as by [`rms_norm_quantized`].
+///
+/// # Errors
+/// As for [`rms_norm`].
+pub fn layer_norm_quantized<T: QuantizeTo<Q>, Q: Number>(
+    stream: &Stream,
+    x: &impl AsTensor<T>,
+    weight: &impl AsTensor<T>,
+    bias: &impl AsTensor<T>,
+    q: &mut impl AsTensorMut<Q>,
+    scales: &mut impl AsTensorMut<f32>,
+    options: Options,
+) -> Result<()> {
+    let operands = Operands::layer(x.tensor(), None, weight.tensor(), bias.tensor(), options);
+    launch_quantized(stream, operands, q.tensor_mut(), scales.tensor_mut())
+}
+
+/// R = R + X, rounded to the element type, and the norm of R as by [`layer_norm_quantized`].
+///
+/// # Errors
+/// As for [`rms_norm`].
+#[expect(clippy::too_many_arguments, reason = "the arguments of a launch")]
+pub fn add_layer_norm_quantized<T: QuantizeTo<Q>, Q: Number>(
+    stream: &Stream,
+    x: &impl AsTensor<T>,
+    residual: &mut impl AsTensorMut<T>,
+    weight: &impl AsTensor<T>,
+    bias: &impl AsTensor<T>,
+    q: &mut impl AsTensorMut<Q>,
+    scales: &mut impl AsTensorMut<f32>,
+    options: Options,
+) -> Result<()> {
+    let residual = Some(residual.tensor_mut());
+    let operands = Operands::layer(x.tensor(), residual, weight.tensor(), bias.tensor(), options);
+    launch_quantized(stream, operands, q.tensor_mut(), scales.tensor_mut())
+}
+
+mod sealed {
+    use tirx_rt::{Stream, Tensor};
+
+    use super::{Arguments, Options};
+
+    pub trait Sealed<Q: tirx_rt::Element>: super::Element + tirx_rt::Element {
+        fn launch_quantized(
+            stream: &Stream,
+            arguments: Arguments<'_, Self, Q>,
+            scales: &mut Tensor<f32>,
+            options: Options,
+        ) -> crate::Result<()>;
+    }
+}
+
+/// An element type whose norm is quantized to `Q`: `bf16`, `f16` and `f32` to `i8` and `f8e4m3`.
+pub trait QuantizeTo<Q: Number>: sealed::Sealed<Q> {}
+
+macro_rules! quantizations {
+    ($($from:ty => $($to:ty)*;)*) => {$($(
+        impl sealed::Sealed<$to> for $from {
+            fn launch_quantized(
+                stream: &Stream,
+                arguments: Arguments<'_, $from, $to>,
+                scales: &mut Tensor<f32>,
+                options: Options,
+            ) -> Result<()> {
+                let Arguments { x, residual, weight, bias, y, centered, threads } = arguments;
+                let (eps, offset) = (options.eps, options.weight_offset);
+                Ok(kernels::norm_quantize::<$from, $to>(
+                    stream, x, residual, weight, bias, y, scales, eps, offset, centered, threads,
+                )?)
+            }
+        }
+        impl QuantizeTo<$to> for $from {}
+    )*)*};
+}
+
+quantizations! {
+    bf16 => i8 f8e4m3;
+    f16 => i8 f8e4m3;
+    f32 => i8 f8e4m3;
+}
+
+/// What a norm reads, and the residual that it updates.
+struct Operands<'a, T: Number> {
+    x: &'a Tensor<T>,
+    residual: Option<&'a mut Tensor<T>>,
+    weight: &'a Tensor<T>,
+    /// That of a LayerNorm; RMSNorm has none.
+    bias: Option<&'a Tensor<T>>,
+    options: Options,
+}
+
+impl<'a, T: Number> Operands<'a, T> {
+    fn rms(
+        x: &'a Tensor<T>,
+        residual: Option<&'a mut Tensor<T>>,
+        weight: &'a Tensor<T>,
+        options: Options,
+    ) -> Operands<'a, T> {
+        Operands {
+            x,
+            residual,
+            weight,
+            bias: None,
+            options,
+        }
+    }
+
+    fn layer(
+        x: &'a Tensor<T>,
+        residual: Option<&'a mut Tensor<T>>,
+        weight: &'a Tensor<T>,
+        bias: &'a Tensor<T>,
+        options: Options,
+    ) -> Operands<'a, T> {
+        Operands {
+            x,
+            residual,
+            weight,
+            bias: Some(bias),
+            options,
+        }
+    }
+}
+
+/// The arguments of the kernel, which has empty tensors for a residual and a bias that there are not.
+pub struct Arguments<'a, T: Number, Q: Number> {
+    x: &'a View<'a, T>,
+    residual: &'a mut Tensor<T>,
+    weight: &'a Tensor<T>,
+    bias: &'a Tensor<T>,
+    y: &'a mut Tensor<Q>,
+    centered: i32,
+    threads: i32,
+}
+
+fn launch<T: Element + Number>(stream: &Stream, operands: Operands<'_, T>, y: &mut Tensor<T>) -> Result<()> {
+    let Options { eps, weight_offset } = operands.options;
+    with_arguments(operands, y, |arguments| {
+        let Arguments {
+            x,
+            residual,
+            weight,
+            bias,
+            y,
+            centered,
+            threads,
+        } = arguments;
+        Ok(kernels::norm::<T>(
+            stream,
+            x,
+            residual,
+            weight,
+            bias,
+            y,
+            eps,
+            weight_offset,
+            centered,
+            threads,
+        )?)
+    })
+}
+
+fn launch_quantized<T: QuantizeTo<Q>, Q: Number>(
+    stream: &Stream,
+    operands: Operands<'_, T>,
+    q: &mut Tensor<Q>,
+    scales: &mut Tensor<f32>,
+) -> Result<()> {
+    let options = operands.options;
+    let mut scales = scales_of_rows(operands.x.shape(), scales)?;
+    with_arguments(operands, q, |arguments| {
+        T::launch_quantized(stream, arguments, &mut scales, options)
+    })
+}
+
+/// Checks the operands and calls `run` with the arguments of the kernel, unless there is nothing to do.
+fn with_arguments<T: Element + Number, Q: Number>(
+    operands: Operands<'_, T>,
+    y: &mut Tensor<Q>,
+    run: impl FnOnce(Arguments<'_, T, Q>) -> Result<()>,
+) -> Result<()> {
+    let Operands {
+        x,
+        residual,
+        weight,
+        bias,
+        ..
+    } = operands;
     same_shape(("X", x.shape()), ("Y", y.shape()))?;
     if let Some(residual) = &residual {
         same_shape(("X", x.shape()), ("the residual", residual.shape()))?;
@@ -185,41 +380,20 @@ fn launch<T: Element>(
         return Ok(());
     }
     let threads = threads_of_row(columns, size_of::<T>(), x.len() / columns)?;
-    // The kernel takes empty tensors for a residual and a bias that there are not.
     let no_bias = weight.slice(0, 0..0)?;
-    let bias = bias.unwrap_or(&no_bias);
-    let (eps, offset, centered) = (options.eps, options.weight_offset, i32::from(centered));
-    match residual {
-        Some(residual) => {
-            let mut residual = three_mut(residual, "the residual")?;
-            kernels::norm::<T>(
-                stream,
-                &x,
-                &mut residual,
-                weight,
-                bias,
-                &mut y,
-                eps,
-                offset,
-                centered,
-                threads,
-            )?;
-        }
-        None => {
-            let (mut nothing, mut y) = y.split_at_mut(0, 0)?;
-            kernels::norm::<T>(
-                stream,
-                &x,
-                &mut nothing,
-                weight,
-                bias,
-                &mut y,
-                eps,
-                offset,
-                centered,
-                threads,
-            )?;
-        }
-    }
-    Ok(())
+    let (mut nothing, mut y) = y.split_at_mut(0, 0)?;
+    let mut nothing = nothing.as_bits_mut::<T>()?;
+    let mut residual = match residual {
+        Some(residual) => Some(three_mut(residual, "the residual")?),
+        None => None,
+    };
+    run(Arguments {
+        x: &x,
+        residual: residual.as_deref_mut().unwrap_or(&mut nothing),
+        weight,
+        bias: bias.unwrap_or(&no_bias),
+        y: &mut y,
+        centered: i32::from(bias.is_some()),
+        threads,
+    })
 }

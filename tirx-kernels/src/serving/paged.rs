@@ -7,30 +7,26 @@
 //! | page table | `[batch, most pages of a sequence]`, `i32`: row j of a sequence is row j mod page size of the page at j / page size |
 //! | lengths | `[batch]`, `i32`: the keys of each sequence, those of this call's queries included |
 //!
-//! Elements are `bf16` or `f16`, `head` is 64, 128 or 256, pages have any size. The lengths stay on the device, so a captured call serves
-//! growing sequences. Pages outside of the cache are read as zeros. Kernels run on every GPU from `sm_80` on.
+//! Elements are `bf16` or `f16`, those of caches also `f8e4m3`; `head` is 64, 96, 128 or 256, pages have any size. The lengths stay on the device,
+//! so a captured call serves growing sequences. Pages outside of the cache are read as zeros. Kernels run on every GPU from `sm_80` on.
+//!
+//! A number of a float8 cache stands for itself times a factor, the same for all keys and the same for all values ([`Factors`]). Products
+//! with it are of float16 with float32 sums.
 
-use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor, View, bf16, f16};
+mod caches;
+mod elements;
+mod latent;
 
-use super::rope::{MAX_PAIRS, Pairs};
+pub use caches::{Rope, advance, append, append_scaled, copy_pages, copy_pages_within};
+pub use elements::{CacheElement, Cached, Element, Factors};
+pub use latent::{append_latent, decode_latent};
+
+use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor, View};
+
+use self::elements::Decode;
 use super::rows::{has_shape, number, same_shape};
-use crate::generated::kernels;
 use crate::machine::Machine;
 use crate::{Error, Result};
-
-mod sealed {
-    use super::kernels;
-
-    pub trait Kernels: kernels::paged_decode::Element + kernels::paged_append::Element {}
-}
-
-/// An element type of a cache: `bf16` or `f16`.
-pub trait Element: sealed::Kernels {}
-
-impl sealed::Kernels for bf16 {}
-impl sealed::Kernels for f16 {}
-impl Element for bf16 {}
-impl Element for f16 {}
 
 /// The keys that a query sees, the form of its scores, and the division of the work. [`Options::default`] is attention to all keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -47,6 +43,8 @@ pub struct Options {
     pub longest: Option<usize>,
     /// The ranges that the keys of a sequence are divided into; chosen by a model of the time if it is not given.
     pub splits: Option<usize>,
+    /// The factors of float8 caches.
+    pub factors: Factors,
 }
 
 impl Options {
@@ -89,6 +87,11 @@ impl Options {
             ..self
         }
     }
+
+    /// With these factors of float8 caches.
+    pub fn factors(self, factors: Factors) -> Options {
+        Options { factors, ..self }
+    }
 }
 
 /// Memory for the results of ranges of keys, which [`decode`] combines. One workspace serves all layers of a model, one call at a time.
@@ -104,25 +107,30 @@ impl Workspace {
     ///
     /// # Errors
     /// As for [`decode`].
-    pub fn for_decode<T: Element>(
+    pub fn for_decode<T: Element, C: Cached<T>>(
         stream: &Stream,
         q: &impl AsTensor<T>,
-        k_cache: &impl AsTensor<T>,
+        k_cache: &impl AsTensor<C>,
         page_table: &impl AsTensor<i32>,
         options: Options,
     ) -> Result<Workspace> {
         let q = four(q.tensor())?;
-        let division = Division::new(stream, &q, k_cache.tensor(), page_table.tensor(), options)?;
+        let division = Division::for_decode(stream, &q, k_cache.tensor(), page_table.tensor(), options)?;
+        Workspace::for_division(stream, &division, options)
+    }
+
+    fn for_division(stream: &Stream, division: &Division, options: Options) -> Result<Workspace> {
         // Calls with fewer blocks have more ranges, up to about two waves of blocks.
-        let blocks = if options.splits.is_none() {
-            MAX_BLOCKS_OF_RANGES
-        } else {
-            0
+        let blocks = match options.splits {
+            Some(_) => 0,
+            None => (2.3 * division.resident) as usize,
         };
         Ok(Workspace {
             partial: Tensor::zeros(
                 stream,
-                [division.partial().max(blocks * 16 * (division.head + 2))],
+                [division
+                    .partial()
+                    .max(blocks * division.most_rows * (division.of_value + 2))],
             )?,
             counters: Tensor::zeros(stream, [division.counters().max(blocks)])?,
         })
@@ -132,25 +140,27 @@ impl Workspace {
 /// The most ranges of keys of a sequence.
 const MAX_SPLITS: usize = 256;
 
-/// The blocks of calls with several ranges for which a workspace has memory in any case.
-const MAX_BLOCKS_OF_RANGES: usize = 600;
-
 /// The blocks of a launch.
 struct Division {
     batch: usize,
     heads_of_k: usize,
-    head: usize,
+    /// Elements of a value.
+    of_value: usize,
     /// Rows of a tile: queries times heads that share a head of K.
     rows: usize,
+    /// The rows of the largest tile of the function.
+    most_rows: usize,
     tiles: usize,
     splits: usize,
+    /// Blocks that the GPU holds at a time.
+    resident: f64,
 }
 
 impl Division {
-    fn new<T: Element>(
+    fn for_decode<T: Element, C: Cached<T>>(
         stream: &Stream,
         q: &Tensor<T>,
-        k_cache: &Tensor<T>,
+        k_cache: &Tensor<C>,
         page_table: &Tensor<i32>,
         options: Options,
     ) -> Result<Division> {
@@ -167,45 +177,78 @@ impl Division {
                 "the heads of Q share the heads of K evenly; there are {heads} and {heads_of_k}"
             )));
         }
+        let all_rows = queries * (heads / heads_of_k);
+        let rows = if all_rows <= 8 { 8 } else { 16 };
+        // Two blocks fit into the shared memory of a multiprocessor.
+        Division::new(
+            stream,
+            [batch, heads_of_k, head],
+            [all_rows, rows],
+            2.0,
+            page,
+            page_table,
+            options,
+        )
+    }
+
+    /// Of `all_rows` rows for each sequence and head of K, in tiles of `rows`.
+    fn new(
+        stream: &Stream,
+        [batch, heads_of_k, of_value]: [usize; 3],
+        [all_rows, rows]: [usize; 2],
+        blocks_of_multiprocessor: f64,
+        page: usize,
+        page_table: &Tensor<i32>,
+        options: Options,
+    ) -> Result<Division> {
         let &[_, width] = page_table.shape() else {
             return Err(Error::Shape(format!(
                 "the page table has the shape [batch, most pages of a sequence], not {:?}",
                 page_table.shape()
             )));
         };
-        let all_rows = queries * (heads / heads_of_k);
-        let rows = if all_rows <= 8 { 8 } else { 16 };
         let tiles = all_rows.div_ceil(rows);
-        let machine = Machine::of_device(&stream.device())?;
-        // Two blocks fit into the shared memory of a multiprocessor.
-        let resident = 2.0;
+        let resident = blocks_of_multiprocessor * Machine::of_device(&stream.device())?.multiprocessors;
         let longest = options
             .longest
             .unwrap_or(usize::MAX)
             .min(width.saturating_mul(page));
         let splits = match options.splits {
             Some(splits) => splits.clamp(1, MAX_SPLITS),
-            None => splits(
-                batch * tiles * heads_of_k,
-                longest,
-                resident * machine.multiprocessors,
-            ),
+            None => splits(batch * tiles * heads_of_k, longest, resident),
         };
         Ok(Division {
             batch,
             heads_of_k,
-            head,
+            of_value,
             rows,
+            most_rows: rows.max(16),
             tiles,
             splits,
+            resident,
         })
+    }
+
+    /// That a launch can have these blocks.
+    fn check_extents(&self) -> Result<()> {
+        for (extent, name) in [
+            (self.tiles * self.heads_of_k, "tiles of queries times heads of K"),
+            (self.batch, "sequences"),
+        ] {
+            if extent > 65535 {
+                return Err(Error::Shape(format!(
+                    "a launch has at most 65535 {name}, not {extent}: divide the call"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// The float32 numbers of all ranges.
     fn partial(&self) -> usize {
         match self.splits {
             1 => 0,
-            splits => self.counters() * splits * self.rows * (self.head + 2),
+            splits => self.counters() * splits * self.rows * (self.of_value + 2),
         }
     }
 
@@ -239,17 +282,69 @@ fn four<T: Element>(q: &Tensor<T>) -> Result<View<'_, T>> {
     })
 }
 
-fn check_cache<T: Element>(name: &str, cache: &Tensor<T>) -> Result<()> {
+fn check_cache<C: tirx_rt::Element>(name: &str, cache: &Tensor<C>) -> Result<()> {
+    let of_16_bytes = 16 / size_of::<C>();
     let aligned = cache.address().is_multiple_of(16)
-        && cache.strides()[3] == 1
-        && cache.strides()[..3].iter().all(|stride| stride % 8 == 0);
+        && cache.strides().last() == Some(&1)
+        && cache
+            .strides()
+            .iter()
+            .rev()
+            .skip(1)
+            .all(|stride| stride % of_16_bytes == 0);
     if aligned || cache.is_empty() {
         return Ok(());
     }
     Err(Error::Shape(format!(
-        "{name} has heads that are not contiguous, strides {:?} that are not multiples of 8 elements, or an address that is not a multiple of 16",
+        "{name} has heads that are not contiguous, strides {:?} that are not multiples of {of_16_bytes} elements, or an address that is not a multiple of 16",
         cache.strides()
     )))
+}
+
+/// Checks the page table and the lengths of `batch` sequences.
+fn check_table(table: &Tensor<i32>, lengths: &Tensor<i32>, batch: usize, page: usize) -> Result<()> {
+    has_shape(
+        "the page table",
+        table.shape(),
+        &[batch, table.shape()[1]],
+        "a row for each sequence",
+    )?;
+    has_shape("the lengths", lengths.shape(), &[batch], "one for each sequence")?;
+    if table.shape()[1] > 1 && table.strides()[1] != 1 {
+        return Err(Error::Shape("the rows of the page table are contiguous".into()));
+    }
+    number(
+        table.shape()[1].saturating_mul(page),
+        "the most keys of a sequence",
+    )?;
+    Ok(())
+}
+
+/// The ranges of keys: those of the division, or fewer if the workspace is small and the caller has not chosen them.
+fn ranges_that_fit(division: &Division, workspace: &Workspace, options: Options) -> Result<i32> {
+    let splits = match options.splits {
+        Some(_) => division.splits,
+        None if workspace.counters.len() < division.counters() => 1,
+        None => {
+            let of_a_range = division.counters() * division.rows * (division.of_value + 2);
+            division
+                .splits
+                .min((workspace.partial.len() / of_a_range.max(1)).max(1))
+        }
+    };
+    if splits > 1
+        && (workspace.partial.len() < division.partial() || workspace.counters.len() < division.counters())
+    {
+        return Err(Error::Shape(format!(
+            "the workspace has {} numbers and {} counters; this call needs {} and {}: make it by `Workspace::for_decode` or \
+             `Workspace::for_latent` for the largest call",
+            workspace.partial.len(),
+            workspace.counters.len(),
+            division.partial(),
+            division.counters()
+        )));
+    }
+    Ok(splits as i32)
 }
 
 /// O = softmax(scale Q Kᵀ) V, with keys and values from the pages of each sequence. A sequence without keys gives zeros.
@@ -279,11 +374,11 @@ fn check_cache<T: Element>(name: &str, cache: &Tensor<T>) -> Result<()> {
 /// [`Error::Shape`] if the shapes do not fit each other or are not supported, or the workspace is too small; [`Error::Runtime`] for those
 /// of the launch.
 #[expect(clippy::too_many_arguments, reason = "the arguments of a launch")]
-pub fn decode<T: Element>(
+pub fn decode<T: Element, C: Cached<T>>(
     stream: &Stream,
     q: &impl AsTensor<T>,
-    k_cache: &impl AsTensor<T>,
-    v_cache: &impl AsTensor<T>,
+    k_cache: &impl AsTensor<C>,
+    v_cache: &impl AsTensor<C>,
     page_table: &impl AsTensor<i32>,
     lengths: &impl AsTensor<i32>,
     o: &mut impl AsTensorMut<T>,
@@ -300,8 +395,8 @@ pub fn decode<T: Element>(
     same_shape(("Q", q.shape()), ("O", o.shape()))?;
     same_shape(("the cache of K", k.shape()), ("the cache of V", v.shape()))?;
     let q = four(q)?;
-    let division = Division::new(stream, &q, k, table, options)?;
-    let (batch, head, heads_of_k) = (division.batch, division.head, division.heads_of_k);
+    let division = Division::for_decode(stream, &q, k, table, options)?;
+    let (batch, head, heads_of_k) = (division.batch, division.of_value, division.heads_of_k);
     let (pages, page) = (k.shape()[0], k.shape()[1]);
     has_shape(
         "the cache",
@@ -309,21 +404,16 @@ pub fn decode<T: Element>(
         &[pages, page, heads_of_k, head],
         "with the heads of Q",
     )?;
-    has_shape(
-        "the page table",
-        table.shape(),
-        &[batch, table.shape()[1]],
-        "a row for each sequence",
-    )?;
-    has_shape("the lengths", lengths.shape(), &[batch], "one for each sequence")?;
+    check_table(table, lengths, batch, page)?;
     if q.is_empty() {
         return Ok(());
     }
-    if ![64, 128, 256].contains(&head) {
+    if ![64, 96, 128, 256].contains(&head) {
         return Err(Error::Shape(format!(
-            "heads have 64, 128 or 256 elements; they have {head}"
+            "heads have 64, 96, 128 or 256 elements; they have {head}"
         )));
     }
+    options.factors.check()?;
     if k.is_empty() || table.is_empty() {
         o.fill_zero(stream)?;
         return Ok(());
@@ -331,46 +421,10 @@ pub fn decode<T: Element>(
     if q.strides()[3] != 1 || o.strides().last() != Some(&1) {
         return Err(Error::Shape("the heads of Q and O are contiguous".into()));
     }
-    if table.shape()[1] > 1 && table.strides()[1] != 1 {
-        return Err(Error::Shape("the rows of the page table are contiguous".into()));
-    }
     check_cache("the cache of K", k)?;
     check_cache("the cache of V", v)?;
-    number(
-        table.shape()[1].saturating_mul(page),
-        "the most keys of a sequence",
-    )?;
-    for (extent, name) in [
-        (division.tiles * heads_of_k, "tiles of queries times heads of K"),
-        (batch, "sequences"),
-    ] {
-        if extent > 65535 {
-            return Err(Error::Shape(format!(
-                "a launch has at most 65535 {name}, not {extent}: divide the call"
-            )));
-        }
-    }
-    let splits = match options.splits {
-        Some(_) => division.splits,
-        None if workspace.counters.len() < division.counters() => 1,
-        None => {
-            let of_a_range = division.counters() * division.rows * (head + 2);
-            division
-                .splits
-                .min((workspace.partial.len() / of_a_range.max(1)).max(1))
-        }
-    };
-    if splits > 1
-        && (workspace.partial.len() < division.partial() || workspace.counters.len() < division.counters())
-    {
-        return Err(Error::Shape(format!(
-            "the workspace has {} numbers and {} counters; this call needs {} and {}: make it by `Workspace::for_decode` for the largest call",
-            workspace.partial.len(),
-            workspace.counters.len(),
-            division.partial(),
-            division.counters()
-        )));
-    }
+    division.check_extents()?;
+    let splits = ranges_that_fit(&division, workspace, options)?;
     let window = match options.window {
         Some(0) => return Err(Error::Shape("a window has at least one key".into())),
         Some(keys) => i32::try_from(keys).unwrap_or(i32::MAX),
@@ -382,156 +436,26 @@ pub fn decode<T: Element>(
         3 => o.unsqueeze_mut(1)?,
         _ => o.slice_mut(0, 0..batch)?,
     };
-    let constexpr = kernels::paged_decode::Constexpr {
-        D: head as i64,
-        ROWS: division.rows as i64,
-    };
-    kernels::paged_decode::<T>(
+    C::decode(
         stream,
-        constexpr,
-        &q,
-        k,
-        v,
-        table,
-        lengths,
-        &mut o,
-        &mut workspace.partial,
-        &mut workspace.counters,
-        scale,
-        cap,
-        window,
-        number(division.tiles, "the number of tiles")?,
-        splits as i32,
-    )?;
-    Ok(())
-}
-
-/// Rotary embedding of keys before they are stored; see [`rope`](super::rope).
-#[derive(Clone, Copy, Debug)]
-pub struct Rope<'a> {
-    /// The angle per position of each pair.
-    pub frequencies: &'a Tensor<f32>,
-    /// The elements of a pair.
-    pub pairs: Pairs,
-}
-
-/// Stores keys and values, `[tokens, heads of K, head]`, in the pages of their sequences.
-///
-/// Token t belongs to row `sequences[t]` of the page table and has the position `positions[t]`. A token with a negative position, or with a
-/// position that has no page, is left out: padding costs nothing. With `rope` the keys are turned by their positions.
-///
-/// # Errors
-/// [`Error::Shape`] if the shapes do not fit each other or heads are not contiguous; [`Error::Runtime`] for those of the launch.
-#[expect(clippy::too_many_arguments, reason = "the arguments of a launch")]
-pub fn append<T: Element>(
-    stream: &Stream,
-    k: &impl AsTensor<T>,
-    v: &impl AsTensor<T>,
-    k_cache: &mut impl AsTensorMut<T>,
-    v_cache: &mut impl AsTensorMut<T>,
-    page_table: &impl AsTensor<i32>,
-    sequences: &impl AsTensor<i32>,
-    positions: &impl AsTensor<i32>,
-    rope: Option<Rope<'_>>,
-) -> Result<()> {
-    let (k, v, table) = (k.tensor(), v.tensor(), page_table.tensor());
-    let (k_cache, v_cache) = (k_cache.tensor_mut(), v_cache.tensor_mut());
-    let (sequences, positions) = (sequences.tensor(), positions.tensor());
-    let (&[tokens, heads, head], &[pages, page, _, _], &[_, width]) =
-        (k.shape(), k_cache.shape(), table.shape())
-    else {
-        return Err(Error::Shape(format!(
-            "append takes K and V [tokens, heads of K, head], caches [pages, rows of a page, heads of K, head] and a page table [batch, most \
-             pages]; they have {:?}, {:?} and {:?}",
-            k.shape(),
-            k_cache.shape(),
-            table.shape()
-        )));
-    };
-    same_shape(("K", k.shape()), ("V", v.shape()))?;
-    same_shape(
-        ("the cache of K", k_cache.shape()),
-        ("the cache of V", v_cache.shape()),
-    )?;
-    has_shape(
-        "the cache",
-        k_cache.shape(),
-        &[pages, page, heads, head],
-        "with the heads of K",
-    )?;
-    has_shape(
-        "the sequences",
-        sequences.shape(),
-        &[tokens],
-        "one for each token",
-    )?;
-    has_shape(
-        "the positions",
-        positions.shape(),
-        &[tokens],
-        "one for each token",
-    )?;
-    if k.is_empty() || k_cache.is_empty() || table.is_empty() {
-        return Ok(());
-    }
-    let contiguous = [k, v, &*k_cache, &*v_cache]
-        .iter()
-        .all(|t| t.strides().last() == Some(&1));
-    if !contiguous || (width > 1 && table.strides()[1] != 1) {
-        return Err(Error::Shape(
-            "heads and the rows of the page table are contiguous".into(),
-        ));
-    }
-    number(tokens, "the number of tokens")?;
-    number(heads.saturating_mul(head), "the number of elements of a token")?;
-    number(width.saturating_mul(page), "the most keys of a sequence")?;
-    let interleaved = i32::from(rope.is_some_and(|rope| rope.pairs == Pairs::Interleaved));
-    // The kernel takes an empty tensor for "not turned"; a part of the positions without elements allocates nothing.
-    let nothing = positions.slice(0, 0..0)?;
-    let nothing = nothing.as_bits::<f32>()?;
-    let frequencies = rope.map_or(&*nothing, |rope| rope.frequencies);
-    let pairs = frequencies.len();
-    if frequencies.shape().len() != 1 || !frequencies.is_contiguous() || pairs * 2 > head || pairs > MAX_PAIRS
-    {
-        return Err(Error::Shape(format!(
-            "frequencies are a contiguous row of at most {} numbers, half of a head, and at most {MAX_PAIRS}; they have the shape {:?}",
-            head / 2,
-            frequencies.shape()
-        )));
-    }
-    kernels::paged_append::<T>(
-        stream,
-        k,
-        v,
-        k_cache,
-        v_cache,
-        table,
-        sequences,
-        positions,
-        frequencies,
-        interleaved,
-    )?;
-    Ok(())
-}
-
-/// Adds 1 to each number that is not negative: the lengths and positions of a batch after a step. A negative number marks a row without a
-/// sequence, and stays.
-///
-/// # Errors
-/// [`Error::Shape`] if there is more than one dimension; [`Error::Runtime`] for those of the launch.
-pub fn advance(stream: &Stream, numbers: &mut impl AsTensorMut<i32>) -> Result<()> {
-    let numbers = numbers.tensor_mut();
-    let &[count] = numbers.shape() else {
-        return Err(Error::Shape(format!(
-            "numbers have one dimension, not {:?}",
-            numbers.shape()
-        )));
-    };
-    number(count, "the number of sequences")?;
-    if count > 0 {
-        kernels::paged_advance(stream, numbers)?;
-    }
-    Ok(())
+        Decode {
+            q: &q,
+            k,
+            v,
+            table,
+            lengths,
+            o: &mut o,
+            workspace,
+            head: head as i64,
+            rows: division.rows as i64,
+            scale,
+            factors: options.factors,
+            cap,
+            window,
+            tiles: number(division.tiles, "the number of tiles")?,
+            splits,
+        },
+    )
 }
 
 #[cfg(test)]

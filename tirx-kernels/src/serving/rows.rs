@@ -24,6 +24,8 @@ mod sealed {
         + kernels::argmax::Element
         + kernels::experts_route::Element
         + kernels::experts_combine::Element
+        + kernels::quantize_blocks::Element
+        + kernels::quantize_groups::Element
     {
     }
 }

@@ -1,7 +1,8 @@
 //! RMSNorm and LayerNorm.
 
 use tirx_kernels::norm::{self, Options};
-use tirx_rt::Tensor;
+use tirx_kernels::quantize;
+use tirx_rt::{Tensor, bf16, f8e4m3, f16};
 
 use crate::data::{CASES, Number, Rows, close, numbers, stream};
 use crate::for_each_type;
@@ -70,10 +71,84 @@ fn check<T: Number>(shape: &[usize], gaps: [usize; 2], layer: bool, residual: bo
 fn norms_of_rows_agree_with_float64() {
     for (shape, gaps) in CASES {
         for_each_type!(check(shape, *gaps, false, false));
-        check::<tirx_rt::bf16>(shape, *gaps, true, false);
+        check::<bf16>(shape, *gaps, true, false);
         check::<f32>(shape, *gaps, true, true);
-        check::<tirx_rt::f16>(shape, *gaps, false, true);
+        check::<f16>(shape, *gaps, false, true);
     }
+}
+
+/// The norm in 8 bits is the norm, quantized.
+fn quantizes<T: Number + norm::QuantizeTo<Q> + quantize::QuantizeTo<Q>, Q: tirx_rt::Element + Default>(
+    shape: &[usize],
+    gaps: [usize; 2],
+    bits: fn(Q) -> u8,
+) {
+    let stream = stream();
+    let (columns, outer) = shape.split_last().unwrap();
+    let count = shape.iter().product();
+    let of = |seed| {
+        let values: Vec<T> = numbers(*columns, seed).iter().map(|v| T::round(*v)).collect();
+        Tensor::from_slice(&stream, &values, [*columns]).unwrap()
+    };
+    let (weight, bias) = (of(3), of(4));
+    let of_x = Rows::<T>::new(&stream, &numbers(count, 1), shape, gaps);
+    let options = Options::eps(EPS as f32).weight_offset(1.0);
+    let x = of_x.view();
+    for (layer, residual) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut sums = [(); 2].map(|()| Rows::<T>::new(&stream, &numbers(count, 2), shape, gaps));
+        let [first, second] = &mut sums;
+        let mut y = Tensor::<T>::zeros(&stream, shape).unwrap();
+        let (mut r, mut s) = (first.view_mut(), second.view_mut());
+        match (layer, residual) {
+            (false, false) => norm::rms_norm(&stream, &x, &weight, &mut y, options),
+            (false, true) => norm::add_rms_norm(&stream, &x, &mut r, &weight, &mut y, options),
+            (true, false) => norm::layer_norm(&stream, &x, &weight, &bias, &mut y, options),
+            (true, true) => norm::add_layer_norm(&stream, &x, &mut r, &weight, &bias, &mut y, options),
+        }
+        .unwrap();
+        let outputs = || {
+            let scales = Tensor::<f32>::full(&stream, 7.0, outer).unwrap();
+            (Tensor::<Q>::zeros(&stream, shape).unwrap(), scales)
+        };
+        let (mut expected, mut expected_scales) = outputs();
+        quantize::rows(&stream, &y, &mut expected, &mut expected_scales).unwrap();
+        let (mut q, mut scales) = outputs();
+        match (layer, residual) {
+            (false, false) => norm::rms_norm_quantized(&stream, &x, &weight, &mut q, &mut scales, options),
+            (false, true) => {
+                norm::add_rms_norm_quantized(&stream, &x, &mut s, &weight, &mut q, &mut scales, options)
+            }
+            (true, false) => {
+                norm::layer_norm_quantized(&stream, &x, &weight, &bias, &mut q, &mut scales, options)
+            }
+            (true, true) => norm::add_layer_norm_quantized(
+                &stream,
+                &x,
+                &mut s,
+                &weight,
+                &bias,
+                &mut q,
+                &mut scales,
+                options,
+            ),
+        }
+        .unwrap_or_else(|e| panic!("{e}"));
+        drop((r, s));
+        assert_eq!(scales.to_vec().unwrap(), expected_scales.to_vec().unwrap());
+        let bytes = |t: &Tensor<Q>| t.to_vec().unwrap().into_iter().map(bits).collect::<Vec<_>>();
+        assert_eq!(bytes(&q), bytes(&expected));
+        assert_eq!(first.values(), second.values());
+    }
+}
+
+#[test]
+fn norms_in_8_bits_are_norms_that_are_quantized() {
+    for (shape, gaps) in CASES {
+        quantizes::<bf16, f8e4m3>(shape, *gaps, f8e4m3::to_bits);
+        quantizes::<f32, i8>(shape, *gaps, |q| q as u8);
+    }
+    quantizes::<f16, i8>(&[4, 130], [0, 0], |q| q as u8);
+    quantizes::<f16, f8e4m3>(&[4, 2600], [0, 8], f8e4m3::to_bits);
 }
 
 #[test]

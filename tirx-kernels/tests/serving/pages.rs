@@ -1,8 +1,8 @@
 //! Attention to keys and values in pages, and the caches.
 
-use tirx_kernels::paged::{self, Options, Rope, Workspace};
+use tirx_kernels::paged::{self, Cached, Factors, Options, Rope, Workspace};
 use tirx_kernels::rope::{self, Pairs};
-use tirx_rt::{Stream, Tensor, bf16, f16};
+use tirx_rt::{Stream, Tensor, bf16, f8e4m3, f16};
 
 use crate::data::{Number, Rows, close, numbers, stream};
 
@@ -51,7 +51,34 @@ trait Both: Number + paged::Element {}
 impl Both for bf16 {}
 impl Both for f16 {}
 
-fn check<T: Both>(case: Case, options: Options, pairs: Option<Pairs>) {
+/// An element type of a cache, with the largest relative error of its rounding.
+trait Stored: tirx_rt::Element {
+    const UNIT: f64;
+    fn of_number(x: f64) -> Self;
+    fn number(self) -> f64;
+}
+
+macro_rules! stored {
+    ($($ty:ident $unit:expr;)*) => {$(
+        impl Stored for $ty {
+            const UNIT: f64 = $unit;
+            fn of_number(x: f64) -> $ty {
+                $ty::from_f64(x)
+            }
+            fn number(self) -> f64 {
+                self.to_f64()
+            }
+        }
+    )*};
+}
+
+stored! { bf16 1.0 / 256.0; f16 1.0 / 2048.0; f8e4m3 1.0 / 16.0; }
+
+fn check<T: Both + Cached<T> + Stored>(case: Case, options: Options, pairs: Option<Pairs>) {
+    check_cached::<T, T>(case, options, pairs);
+}
+
+fn check_cached<T: Both, C: Cached<T> + Stored>(case: Case, options: Options, pairs: Option<Pairs>) {
     let stream = stream();
     let Case {
         queries,
@@ -86,14 +113,14 @@ fn check<T: Both>(case: Case, options: Options, pairs: Option<Pairs>) {
     let shape = [tokens, heads_of_k, head];
     let of_k = Rows::<T>::new(&stream, &k, &shape, [gap, gap]);
     let of_v = Rows::<T>::new(&stream, &v, &shape, [gap, gap]);
-    let cache = vec![T::round(3.0); pages * page * heads_of_k * head];
+    let cache = vec![C::of_number(3.0); pages * page * heads_of_k * head];
     let cache =
         |stream: &Stream| Tensor::from_slice(stream, &cache, [pages, page, heads_of_k, head]).unwrap();
     let (mut k_cache, mut v_cache) = (cache(&stream), cache(&stream));
     let frequencies = rope::frequencies(10_000.0, head);
     let of_frequencies = Tensor::from_slice(&stream, &frequencies, [head / 2]).unwrap();
     let by = |values: &[i32]| Tensor::from_slice(&stream, values, [tokens]).unwrap();
-    paged::append(
+    paged::append_scaled(
         &stream,
         &of_k.view(),
         &of_v.view(),
@@ -106,6 +133,7 @@ fn check<T: Both>(case: Case, options: Options, pairs: Option<Pairs>) {
             frequencies: &of_frequencies,
             pairs,
         }),
+        options.factors,
     )
     .unwrap_or_else(|e| panic!("{e}"));
 
@@ -116,8 +144,9 @@ fn check<T: Both>(case: Case, options: Options, pairs: Option<Pairs>) {
         entry as usize * page + position % page
     };
     let row = heads_of_k * head;
-    let mut exact_k = vec![3.0; pages * page * row];
-    let mut exact_v = exact_k.clone();
+    let [of_k, of_v] = [options.factors.k, options.factors.v].map(f64::from);
+    let mut exact_k = vec![3.0 * of_k; pages * page * row];
+    let mut exact_v = vec![3.0 * of_v; pages * page * row];
     for token in 0..tokens {
         let at = place(token) * row;
         exact_v[at..at + row].copy_from_slice(&v[token * row..(token + 1) * row]);
@@ -140,10 +169,13 @@ fn check<T: Both>(case: Case, options: Options, pairs: Option<Pairs>) {
             }
         }
     }
-    let values = |t: &Tensor<T>| t.to_vec().unwrap().iter().map(|x| x.value()).collect::<Vec<_>>();
-    let (found_k, found_v) = (values(&k_cache), values(&v_cache));
-    close(&found_k, |i| (exact_k[i], 0.1), T::UNIT);
-    assert_eq!(found_v, exact_v);
+    let stored = |t: &Tensor<C>, factor: f64| -> Vec<f64> {
+        let numbers = t.to_vec().unwrap();
+        numbers.iter().map(|x| x.number() * factor).collect()
+    };
+    let (found_k, found_v) = (stored(&k_cache, of_k), stored(&v_cache, of_v));
+    close(&found_k, |i| (exact_k[i], 0.1), C::UNIT);
+    close(&found_v, |i| (exact_v[i], 0.0), C::UNIT);
 
     let q = numbers(batch * queries * heads * head, 3);
     let shape = [batch, queries, heads * head];
@@ -172,7 +204,7 @@ fn check<T: Both>(case: Case, options: Options, pairs: Option<Pairs>) {
     // Twice: the first call leaves the workspace as it was.
     run(&contiguous, &mut o);
     run(&contiguous, &mut o);
-    let found = values(&o);
+    let found: Vec<f64> = o.to_vec().unwrap().iter().map(|x| x.value()).collect();
     if heads == 1 {
         run(&of_q.view(), &mut of_o.view_mut());
         assert_eq!(of_o.values(), found);
@@ -317,6 +349,295 @@ fn several_queries_windows_and_bounded_scores() {
 }
 
 #[test]
+fn heads_of_96_elements() {
+    let case = Case { head: 96, ..PLAIN };
+    check::<bf16>(case, Options::default(), Some(Pairs::Halves));
+    let case = Case {
+        heads: 12,
+        heads_of_k: 1,
+        lengths: &[300, 17],
+        ..case
+    };
+    check::<f16>(case, Options::default().splits(3), None);
+}
+
+#[test]
+fn caches_of_float8() {
+    let options = Options::default();
+    let scaled = options.factors(Factors { k: 0.5, v: 0.125 });
+    for head in [64, 96, 128, 256] {
+        let case = Case { head, ..PLAIN };
+        check_cached::<bf16, f8e4m3>(case, options, None);
+        let case = Case {
+            heads: 20,
+            heads_of_k: 2,
+            page: 5,
+            lengths: &[300, 1, 79],
+            ..case
+        };
+        check_cached::<f16, f8e4m3>(case, scaled.splits(2), Some(Pairs::Halves));
+    }
+    let case = Case {
+        queries: 3,
+        heads: 9,
+        ..PLAIN
+    };
+    check_cached::<bf16, f8e4m3>(case, scaled.window(20).cap(0.5), Some(Pairs::Interleaved));
+    let stream = stream();
+    let (q, k) = (
+        Tensor::<bf16>::zeros(&stream, [1, 1, 64]).unwrap(),
+        Tensor::<bf16>::zeros(&stream, [1, 4, 1, 64]).unwrap(),
+    );
+    let (table, lengths) = (
+        Tensor::<i32>::zeros(&stream, [1, 1]).unwrap(),
+        Tensor::<i32>::zeros(&stream, [1]).unwrap(),
+    );
+    let mut workspace = Workspace::for_decode(&stream, &q, &k, &table, options).unwrap();
+    let mut run = |options: Options| {
+        let mut o = Tensor::zeros(&stream, [1, 1, 64]).unwrap();
+        paged::decode(
+            &stream,
+            &q,
+            &k,
+            &k,
+            &table,
+            &lengths,
+            &mut o,
+            &mut workspace,
+            options,
+        )
+        .unwrap_err()
+        .to_string()
+    };
+    assert_eq!(run(scaled), "factors belong to caches of float8");
+    assert_eq!(
+        run(options.factors(Factors { k: 0.0, v: 1.0 })),
+        "the factors of a cache are positive and finite, not 0 and 1"
+    );
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Latent {
+    queries: usize,
+    heads: usize,
+    page: usize,
+    lengths: &'static [i32],
+}
+
+/// Latent attention: keys of 576 elements, the first 512 of which are the value.
+fn check_latent<T: Both>(case: Latent, options: Options) {
+    let stream = stream();
+    let Latent {
+        queries,
+        heads,
+        page,
+        lengths,
+    } = case;
+    let batch = lengths.len();
+    let width = lengths
+        .iter()
+        .map(|l| (*l as usize).div_ceil(page))
+        .max()
+        .unwrap()
+        + 1;
+    let (table, pages) = table(lengths, page, width);
+    let of_table = Tensor::from_slice(&stream, &table, [batch, width]).unwrap();
+    let of_lengths = Tensor::from_slice(&stream, lengths, [batch]).unwrap();
+    let sequences: Vec<i32> = (0..batch)
+        .flat_map(|b| vec![b as i32; lengths[b] as usize])
+        .collect();
+    let positions: Vec<i32> = lengths.iter().flat_map(|l| 0..*l).collect();
+    let tokens = positions.len();
+    let keys = numbers(tokens * 576, 1);
+    let to = |values: &[f64], shape: &[usize]| {
+        let values: Vec<T> = values.iter().map(|x| T::round(*x)).collect();
+        Tensor::from_slice(&stream, &values, shape).unwrap()
+    };
+    let mut cache = Tensor::<T>::full(&stream, T::round(3.0), [pages, page, 576]).unwrap();
+    let by = |values: &[i32]| Tensor::from_slice(&stream, values, [tokens]).unwrap();
+    paged::append_latent(
+        &stream,
+        &to(&keys, &[tokens, 576]),
+        &mut cache,
+        &of_table,
+        &by(&sequences),
+        &by(&positions),
+    )
+    .unwrap_or_else(|e| panic!("{e}"));
+    let q = numbers(batch * queries * heads * 576, 3);
+    let of_q = to(&q, &[batch, queries, heads, 576]);
+    let mut o = Tensor::<T>::full(&stream, T::round(7.0), [batch, queries, heads, 512]).unwrap();
+    let mut workspace = Workspace::for_latent(&stream, &of_q, &cache, &of_table, options).unwrap();
+    for _ in 0..2 {
+        paged::decode_latent(
+            &stream,
+            &of_q,
+            &cache,
+            &of_table,
+            &of_lengths,
+            &mut o,
+            &mut workspace,
+            options,
+        )
+        .unwrap_or_else(|e| panic!("{case:?}: {e}"));
+    }
+    let found = o.to_vec().unwrap();
+    let scale = f64::from(options.scale.unwrap_or(1.0 / 192f32.sqrt()));
+    let mut first = 0;
+    for (b, length) in lengths.iter().enumerate() {
+        let length = *length as usize;
+        let keys = &keys[first * 576..(first + length) * 576];
+        first += length;
+        for n in 0..queries {
+            let end = (length + n + 1).saturating_sub(queries);
+            for h in 0..heads {
+                let row = (b * queries + n) * heads + h;
+                let query = &q[row * 576..][..576];
+                let keys: Vec<&[f64]> = keys.chunks(576).take(end).collect();
+                let scores: Vec<f64> = keys
+                    .iter()
+                    .map(|key| key.iter().zip(query).map(|(k, q)| k * q).sum::<f64>() * scale)
+                    .collect();
+                let most = scores.iter().fold(f64::MIN, |m, s| m.max(*s));
+                let total: f64 = scores.iter().map(|s| (s - most).exp()).sum();
+                for d in 0..512 {
+                    let sum: f64 = keys
+                        .iter()
+                        .zip(&scores)
+                        .map(|(key, s)| (s - most).exp() * key[d])
+                        .sum();
+                    let exact = sum / total.max(1e-300);
+                    let found = found[row * 512 + d].value();
+                    assert!(
+                        (found - exact).abs() <= <T as Number>::UNIT * (exact.abs() + 0.5),
+                        "{case:?}: sequence {b}, query {n}, head {h}, element {d}: {found}, not {exact}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn latent_attention_agrees_with_float64() {
+    let case = Latent {
+        queries: 1,
+        heads: 16,
+        page: 16,
+        lengths: &[33, 0, 1, 100],
+    };
+    let options = Options::default();
+    check_latent::<bf16>(case, options);
+    check_latent::<f16>(
+        Latent {
+            heads: 5,
+            page: 7,
+            ..case
+        },
+        options.splits(3),
+    );
+    let case = Latent {
+        lengths: &[70, 3],
+        ..case
+    };
+    check_latent::<bf16>(Latent { heads: 70, ..case }, options.splits(2).scale(0.1));
+    check_latent::<f16>(
+        Latent {
+            queries: 3,
+            heads: 24,
+            page: 64,
+            ..case
+        },
+        options,
+    );
+    let stream = stream();
+    let zeros = |shape: &[usize]| Tensor::<bf16>::zeros(&stream, shape).unwrap();
+    let (q, cache) = (zeros(&[1, 4, 576]), zeros(&[2, 4, 576]));
+    let (table, lengths) = (
+        Tensor::<i32>::zeros(&stream, [1, 1]).unwrap(),
+        Tensor::<i32>::zeros(&stream, [1]).unwrap(),
+    );
+    let mut workspace = Workspace::for_latent(&stream, &q, &cache, &table, options).unwrap();
+    let mut run = |o: &[usize], options: Options| {
+        let mut o = zeros(o);
+        paged::decode_latent(
+            &stream,
+            &q,
+            &cache,
+            &table,
+            &lengths,
+            &mut o,
+            &mut workspace,
+            options,
+        )
+        .unwrap_err()
+        .to_string()
+    };
+    assert_eq!(
+        run(&[1, 4, 576], options),
+        "expected O of shape [1, 4, 512], that of Q with the elements of a value; the shape is [1, 4, 576]"
+    );
+    assert_eq!(
+        run(&[1, 4, 512], options.window(3)),
+        "latent attention takes no window, no bound of scores and no factors"
+    );
+}
+
+fn copies<C: paged::CacheElement + Stored>([pages, page, heads, head]: [usize; 4]) {
+    let stream = stream();
+    let row = page * heads * head;
+    let fill = |seed: usize| -> Vec<f64> {
+        let number = |i: usize| C::of_number((i * 7 + seed * 3) as f64 % 16.0).number();
+        (0..pages * row).map(number).collect()
+    };
+    let tensor = |values: &[f64]| {
+        let values: Vec<C> = values.iter().map(|x| C::of_number(*x)).collect();
+        Tensor::from_slice(&stream, &values, [pages, page, heads, head]).unwrap()
+    };
+    let numbers = |t: &Tensor<C>| -> Vec<f64> { t.to_vec().unwrap().iter().map(|x| x.number()).collect() };
+    // Two pairs have a page outside.
+    let count = pages as i32;
+    let pairs = [count - 1, 0, 1, 2, -1, 1, 0, count];
+    let of_pairs = Tensor::from_slice(&stream, &pairs, [4, 2]).unwrap();
+    let apply = |from: &[f64], to: &mut Vec<f64>| {
+        for [a, b] in [[pages - 1, 0], [1, 2]] {
+            to[b * row..(b + 1) * row].copy_from_slice(&from[a * row..(a + 1) * row]);
+        }
+    };
+    let (from, mut exact) = (fill(1), fill(2));
+    let (source, mut cache) = (tensor(&from), tensor(&exact));
+    paged::copy_pages(&stream, &source, &mut cache, &of_pairs).unwrap();
+    apply(&from, &mut exact);
+    assert_eq!(numbers(&cache), exact);
+    paged::copy_pages_within(&stream, &mut cache, &of_pairs).unwrap();
+    apply(&exact.clone(), &mut exact);
+    assert_eq!(numbers(&cache), exact);
+}
+
+#[test]
+fn pages_are_copied_between_caches_and_within_one() {
+    copies::<bf16>([4, 16, 2, 64]);
+    copies::<f16>([5, 3, 1, 7]);
+    copies::<f8e4m3>([4, 5, 3, 96]);
+    let stream = stream();
+    let pairs = Tensor::<i32>::zeros(&stream, [1, 2]).unwrap();
+    let cache = |page: usize| Tensor::<bf16>::zeros(&stream, [2, page, 1, 8]).unwrap();
+    let error = paged::copy_pages(&stream, &cache(4), &mut cache(5), &pairs);
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .starts_with("caches have the shape [pages, rows of a page")
+    );
+    let wrong = Tensor::<i32>::zeros(&stream, [2, 3]).unwrap();
+    let error = paged::copy_pages_within(&stream, &mut cache(4), &wrong);
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "pairs of pages have the shape [count, 2], not [2, 3]"
+    );
+}
+
+#[test]
 fn tokens_without_a_page_are_left_out() {
     let stream = stream();
     let k = Tensor::from_slice(&stream, &[bf16::ONE; 6 * 8], [6, 1, 8]).unwrap();
@@ -375,7 +696,7 @@ fn wrong_calls_are_refused() {
     );
     assert_eq!(
         message(&[2, 4, 72], &[4, 16, 2, 72], &[2, 4], &[2]),
-        "heads have 64, 128 or 256 elements; they have 72"
+        "heads have 64, 96, 128 or 256 elements; they have 72"
     );
     let (q, k, table) = (zeros(&[2, 4, 64]), zeros(&[40, 16, 2, 64]), ints(&[2, 20]));
     let mut workspace = Workspace::for_decode(&stream, &q, &k, &table, Options::default().splits(1)).unwrap();

@@ -1,0 +1,263 @@
+//! Caches: tokens are stored in their pages, pages are copied.
+
+use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor};
+
+use super::super::rope::{MAX_PAIRS, Pairs};
+use super::super::rows::{has_shape, number, same_shape};
+use super::elements::Append;
+use super::{CacheElement, Cached, Element, Factors};
+use crate::generated::kernels;
+use crate::{Error, Result};
+
+/// Rotary embedding of keys before they are stored; see [`rope`](super::rope).
+#[derive(Clone, Copy, Debug)]
+pub struct Rope<'a> {
+    /// The angle per position of each pair.
+    pub frequencies: &'a Tensor<f32>,
+    /// The elements of a pair.
+    pub pairs: Pairs,
+}
+
+/// Stores keys and values, `[tokens, heads of K, head]`, in the pages of their sequences.
+///
+/// Token t belongs to row `sequences[t]` of the page table and has the position `positions[t]`. A token with a negative position, or with a
+/// position that has no page, is left out: padding costs nothing. With `rope` the keys are turned by their positions.
+///
+/// A float8 cache gets the nearest numbers, at most 448 in magnitude; [`append_scaled`] divides by factors first.
+///
+/// # Errors
+/// [`Error::Shape`] if the shapes do not fit each other or heads are not contiguous; [`Error::Runtime`] for those of the launch.
+#[expect(clippy::too_many_arguments, reason = "the arguments of a launch")]
+pub fn append<T: Element, C: Cached<T>>(
+    stream: &Stream,
+    k: &impl AsTensor<T>,
+    v: &impl AsTensor<T>,
+    k_cache: &mut impl AsTensorMut<C>,
+    v_cache: &mut impl AsTensorMut<C>,
+    page_table: &impl AsTensor<i32>,
+    sequences: &impl AsTensor<i32>,
+    positions: &impl AsTensor<i32>,
+    rope: Option<Rope<'_>>,
+) -> Result<()> {
+    append_scaled(
+        stream,
+        k,
+        v,
+        k_cache,
+        v_cache,
+        page_table,
+        sequences,
+        positions,
+        rope,
+        Factors::default(),
+    )
+}
+
+/// As [`append`], to float8 caches whose numbers stand for themselves times `factors`.
+///
+/// # Errors
+/// As for [`append`]; [`Error::Shape`] also for factors other than 1 of caches of other types.
+#[expect(clippy::too_many_arguments, reason = "the arguments of a launch")]
+pub fn append_scaled<T: Element, C: Cached<T>>(
+    stream: &Stream,
+    k: &impl AsTensor<T>,
+    v: &impl AsTensor<T>,
+    k_cache: &mut impl AsTensorMut<C>,
+    v_cache: &mut impl AsTensorMut<C>,
+    page_table: &impl AsTensor<i32>,
+    sequences: &impl AsTensor<i32>,
+    positions: &impl AsTensor<i32>,
+    rope: Option<Rope<'_>>,
+    factors: Factors,
+) -> Result<()> {
+    factors.check()?;
+    let (k, v, table) = (k.tensor(), v.tensor(), page_table.tensor());
+    let (k_cache, v_cache) = (k_cache.tensor_mut(), v_cache.tensor_mut());
+    let (sequences, positions) = (sequences.tensor(), positions.tensor());
+    let (&[tokens, heads, head], &[pages, page, _, _], &[_, width]) =
+        (k.shape(), k_cache.shape(), table.shape())
+    else {
+        return Err(Error::Shape(format!(
+            "append takes K and V [tokens, heads of K, head], caches [pages, rows of a page, heads of K, head] and a page table [batch, most \
+             pages]; they have {:?}, {:?} and {:?}",
+            k.shape(),
+            k_cache.shape(),
+            table.shape()
+        )));
+    };
+    same_shape(("K", k.shape()), ("V", v.shape()))?;
+    same_shape(
+        ("the cache of K", k_cache.shape()),
+        ("the cache of V", v_cache.shape()),
+    )?;
+    has_shape(
+        "the cache",
+        k_cache.shape(),
+        &[pages, page, heads, head],
+        "with the heads of K",
+    )?;
+    has_shape(
+        "the sequences",
+        sequences.shape(),
+        &[tokens],
+        "one for each token",
+    )?;
+    has_shape(
+        "the positions",
+        positions.shape(),
+        &[tokens],
+        "one for each token",
+    )?;
+    if k.is_empty() || k_cache.is_empty() || table.is_empty() {
+        return Ok(());
+    }
+    let contiguous = [k.strides(), v.strides(), k_cache.strides(), v_cache.strides()]
+        .iter()
+        .all(|strides| strides.last() == Some(&1));
+    if !contiguous || (width > 1 && table.strides()[1] != 1) {
+        return Err(Error::Shape(
+            "heads and the rows of the page table are contiguous".into(),
+        ));
+    }
+    number(tokens, "the number of tokens")?;
+    number(heads.saturating_mul(head), "the number of elements of a token")?;
+    number(width.saturating_mul(page), "the most keys of a sequence")?;
+    let interleaved = i32::from(rope.is_some_and(|rope| rope.pairs == Pairs::Interleaved));
+    // The kernel takes an empty tensor for "not turned"; a part of the positions without elements allocates nothing.
+    let nothing = positions.slice(0, 0..0)?;
+    let nothing = nothing.as_bits::<f32>()?;
+    let frequencies = rope.map_or(&*nothing, |rope| rope.frequencies);
+    let pairs = frequencies.len();
+    if frequencies.shape().len() != 1 || !frequencies.is_contiguous() || pairs * 2 > head || pairs > MAX_PAIRS
+    {
+        return Err(Error::Shape(format!(
+            "frequencies are a contiguous row of at most {} numbers, half of a head, and at most {MAX_PAIRS}; they have the shape {:?}",
+            head / 2,
+            frequencies.shape()
+        )));
+    }
+    C::append(
+        stream,
+        Append {
+            k,
+            v,
+            k_cache,
+            v_cache,
+            table,
+            sequences,
+            positions,
+            frequencies,
+            interleaved,
+            factors,
+        },
+    )
+}
+
+/// Copies pages: page `pairs[p, 1]` of `to` becomes page `pairs[p, 0]` of `from`, for pairs `[count, 2]` that stay on the device. Pairs with a
+/// page outside of its cache are left out. The pages that are written are different ones.
+///
+/// To swap pages out to the host, copy them to a small contiguous cache and that to a [`Pinned`](tirx_rt::Pinned); swap them in the same way.
+///
+/// # Errors
+/// [`Error::Shape`] if the pages do not fit each other or heads are not contiguous; [`Error::Runtime`] for those of the launch.
+pub fn copy_pages<C: CacheElement>(
+    stream: &Stream,
+    from: &impl AsTensor<C>,
+    to: &mut impl AsTensorMut<C>,
+    pairs: &impl AsTensor<i32>,
+) -> Result<()> {
+    let (from, to, pairs) = (from.tensor(), to.tensor_mut(), pairs.tensor());
+    if from.shape().len() != 4 || to.shape().len() != 4 || from.shape()[1..] != to.shape()[1..] {
+        return Err(Error::Shape(format!(
+            "caches have the shape [pages, rows of a page, heads of K, head], with the same pages; they have {:?} and {:?}",
+            from.shape(),
+            to.shape()
+        )));
+    }
+    if check_copy(to, pairs)? && !from.is_empty() {
+        check_heads(from)?;
+        C::copy(stream, Some(from), to, pairs)?;
+    }
+    Ok(())
+}
+
+/// As [`copy_pages`], from pages of a cache to other pages of it: the pages of a sequence that continues in two ways. No page is read and
+/// written.
+///
+/// # Errors
+/// As for [`copy_pages`].
+pub fn copy_pages_within<C: CacheElement>(
+    stream: &Stream,
+    cache: &mut impl AsTensorMut<C>,
+    pairs: &impl AsTensor<i32>,
+) -> Result<()> {
+    let (cache, pairs) = (cache.tensor_mut(), pairs.tensor());
+    if cache.shape().len() != 4 {
+        return Err(Error::Shape(format!(
+            "a cache has the shape [pages, rows of a page, heads of K, head], not {:?}",
+            cache.shape()
+        )));
+    }
+    if check_copy(cache, pairs)? {
+        C::copy(stream, None, cache, pairs)?;
+    }
+    Ok(())
+}
+
+fn check_heads<C: CacheElement>(cache: &Tensor<C>) -> Result<()> {
+    if cache.strides()[3] == 1 || cache.shape()[3] == 1 {
+        return Ok(());
+    }
+    Err(Error::Shape(format!(
+        "the heads of a cache are contiguous; its strides are {:?}",
+        cache.strides()
+    )))
+}
+
+/// Checks the cache and the pairs of a copy; false if there is nothing to copy.
+fn check_copy<C: CacheElement>(cache: &Tensor<C>, pairs: &Tensor<i32>) -> Result<bool> {
+    let &[count, 2] = pairs.shape() else {
+        return Err(Error::Shape(format!(
+            "pairs of pages have the shape [count, 2], not {:?}",
+            pairs.shape()
+        )));
+    };
+    if count == 0 || cache.is_empty() {
+        return Ok(false);
+    }
+    if pairs.strides()[1] != 1 {
+        return Err(Error::Shape("the rows of the pairs are contiguous".into()));
+    }
+    if count > 65535 {
+        return Err(Error::Shape(format!(
+            "a launch copies at most 65535 pages, not {count}: divide the call"
+        )));
+    }
+    check_heads(cache)?;
+    number(cache.shape()[1], "the number of rows of a page")?;
+    number(
+        cache.shape()[2].saturating_mul(cache.shape()[3]),
+        "the number of elements of a row",
+    )?;
+    Ok(true)
+}
+
+/// Adds 1 to each number that is not negative: the lengths and positions of a batch after a step. A negative number marks a row without a
+/// sequence, and stays.
+///
+/// # Errors
+/// [`Error::Shape`] if there is more than one dimension; [`Error::Runtime`] for those of the launch.
+pub fn advance(stream: &Stream, numbers: &mut impl AsTensorMut<i32>) -> Result<()> {
+    let numbers = numbers.tensor_mut();
+    let &[count] = numbers.shape() else {
+        return Err(Error::Shape(format!(
+            "numbers have one dimension, not {:?}",
+            numbers.shape()
+        )));
+    };
+    number(count, "the number of sequences")?;
+    if count > 0 {
+        kernels::paged_advance(stream, numbers)?;
+    }
+    Ok(())
+}
