@@ -20,17 +20,17 @@
 //! |---|---|---|
 //! | [`gemm`] | `gemm` | matrix products of bfloat16 and float16, for any extents and strides; bias, activation, residual, gates, groups; fp8, int8, tf32 |
 //! | [`attention`] | `attention` | attention forward and backward: grouped queries, causal, windows, bounded scores, packed sequences |
-//! | [`norm`] | `serving` | RMSNorm and LayerNorm of rows, also of the sum with a residual |
+//! | [`norm`] | `serving` | RMSNorm and LayerNorm of rows, also of the sum with a residual, also with results in 8 bits |
 //! | [`rope`] | `serving` | rotary embedding, both conventions |
-//! | [`paged`] | `serving` | attention to keys and values in pages: decoding, prompts in parts; the caches |
+//! | [`paged`] | `serving` | attention to keys and values in pages, also float8 and latent: decoding, prompts in parts; the caches |
 //! | [`activation`] | `serving` | SiLU, GELU, ReLU, alone and gated |
 //! | [`sampling`] | `serving` | the next token: most likely, or random by temperature, top-k, top-p, min-p, penalties |
 //! | [`softmax`], [`loss`] | `serving` | softmax of rows, cross-entropy |
 //! | [`experts`] | `serving` | mixtures of experts: choice, order by expert, weighted sum |
 //! | [`embedding`] | `serving` | rows of a table |
-//! | [`cast`], [`quantize`] | `serving` | element types; 8 bits with a factor for each row |
+//! | [`cast`], [`quantize`] | `serving` | element types; 8 and 4 bits with factors of rows, blocks and groups |
 //! | [`ranks`] | `ranks` | kernels of several GPUs: all-gather with a product, a product with reduce-scatter, all-reduce with RMSNorm |
-//! | [`quant`] | `quant` | products of few rows with weights in 4, 6 and 8 bits (GGUF, GPTQ, AWQ, float8), and their numbers |
+//! | [`quant`] | `quant` | products of few rows with weights in 4, 6 and 8 bits (GGUF, GPTQ, AWQ, float8, MXFP4), and their numbers |
 //!
 //! Launches allocate no device memory and can be captured in a graph. A call with unsupported input is an error before the launch.
 //! Without a GPU the same calls run on the simulator of [`tirx_rt`], with all of its checks.

@@ -228,28 +228,24 @@ impl Compilation<'_> {
                 .iter()
                 .map(|(_, gencode)| key(&arguments(gencode.clone())))
                 .collect();
-            let mut unit = |at: usize, ptx: Option<Key>, target: String, arguments: Vec<String>| {
+            for (at, (target, gencode)) in each.iter().enumerate() {
+                if known.contains(&keys[at]) {
+                    continue;
+                }
+                let with_ptx = job.targets.with_ptx(at);
+                let (target, ptx, gencode) = match with_ptx.filter(|(ptx, _)| !known.contains(&keys[*ptx])) {
+                    Some((ptx, both)) => (format!("{target} and {}", each[ptx].0), Some(keys[ptx]), both),
+                    None => (target.clone(), None, gencode.clone()),
+                };
                 known.extend([keys[at]].into_iter().chain(ptx));
                 units.push(Unit {
                     key: keys[at],
                     job: index,
                     target,
                     ptx,
-                    arguments,
+                    arguments: arguments(gencode),
                     text: text.clone(),
                 });
-            };
-            for (at, (target, gencode)) in each.iter().enumerate() {
-                if known.contains(&keys[at]) {
-                    continue;
-                }
-                match job.targets.with_ptx(at) {
-                    Some((ptx, both)) if !known.contains(&keys[ptx]) => {
-                        let names = format!("{target} and {}", each[ptx].0);
-                        unit(at, Some(keys[ptx]), names, arguments(both));
-                    }
-                    _ => unit(at, None, target.clone(), arguments(gencode.clone())),
-                }
             }
             needs.push(keys);
         }
@@ -457,6 +453,7 @@ mod tests {
                     image: Vec::new(),
                     messages: String::new(),
                 },
+                ptx: None,
                 compiled: true,
                 time: Duration::from_secs(seconds),
             })

@@ -279,6 +279,7 @@ mod tests {
             key: digest(&["a key"]),
             job: 0,
             target: "sm_90a".into(),
+            ptx: None,
             arguments: Vec::new(),
             text: String::new(),
         };

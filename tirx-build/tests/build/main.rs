@@ -105,6 +105,26 @@ fn all_targets_go_into_one_fat_binary_and_nothing_is_compiled_twice() {
 }
 
 #[test]
+fn one_run_makes_the_machine_code_and_the_ptx_of_a_gpu() {
+    let package = Package::new();
+    package.edit("kernels.toml", "\"sm_90a\"", "\"sm_90\"");
+    let first = package.with_nvcc();
+    assert_eq!((first.compiled, first.cached, package.runs()), (9, 0, 6));
+    let image = package.read("out/tirx/add-n1024.fatbin");
+    let arguments = String::from_utf8_lossy(&image).into_owned();
+    for part in [
+        "-gencode arch=compute_100a,code=sm_100a",
+        "-gencode arch=compute_90,code=[sm_90,compute_90]",
+    ] {
+        assert!(arguments.contains(part), "{part}: {arguments}");
+    }
+    // The images are those of runs of their own: without PTX nothing is compiled.
+    package.edit("kernels.toml", "ptx = \"compute_90\"", "ptx = \"none\"");
+    let second = package.with_nvcc();
+    assert_eq!((second.compiled, second.cached, package.runs()), (0, 6, 6));
+}
+
+#[test]
 fn nvcc_that_fails_is_quoted_under_the_kernel() {
     let package = Package::new();
     let nvcc = package.script(
