@@ -8,7 +8,7 @@ from quantize import factor, to_8_bits
 from rows import CACHED, THREADS, WARPS, load_row, misaligned, row_max, row_sum, store_row, vector
 
 
-# sim: norm(dtype="float32")
+# sim: norm(dtype="float32", s=None)
 #   x: float32[1x5x40] = 1 + (i + j + k) % 3
 #   r: float32[1x5x40] = k -> k + 1 + (j + k) % 3
 #   w: float32[40] = 2
@@ -21,7 +21,7 @@ from rows import CACHED, THREADS, WARPS, load_row, misaligned, row_max, row_sum,
 # sim: norm(dtype="float32", target="int8")
 #   x: float32[1x5x40] = 1 if k % 2 == 0 else -1
 #   r: float32[0x5x40] = 0
-#   w: float32[40] = 254 if k == 7 else 2 * (k % 3)
+#   w: float32[40] = 254 if i == 7 else 2 * (i % 3)
 #   b: float32[0] = 0
 #   y: int8[1x5x40] = 0 -> (1 if k % 2 == 0 else -1) * (127 if k == 7 else k % 3)
 #   s: float32[1x5] = 0 -> 2

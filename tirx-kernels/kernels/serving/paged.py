@@ -605,7 +605,8 @@ def append(k: T.handle, v: T.Optional(T.handle), k_cache: T.handle, v_cache: T.O
     cosines = T.alloc_shared((MAX_PAIRS,), "float32")
     sines = T.alloc_shared((MAX_PAIRS,), "float32")
     one = T.alloc_local((VEC,), dtype)
-    two = T.alloc_local((VEC,), dtype)
+    if v is not None:
+        two = T.alloc_local((VEC,), dtype)
     if EIGHT:
         small = T.alloc_local((VEC,), cache)
     position: T.int32 = Positions[token]
