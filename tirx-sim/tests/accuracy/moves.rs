@@ -91,6 +91,27 @@ const MOVES: &[Move] = &[
         exact: |thirds, i| thirds[i],
     },
     Move {
+        name: "shuffles: of groups of lanes, of equal bits, of bits, of one lane for all",
+        body: "
+    for k in T.unroll(4):
+        r[k] = A[tx, k] / T.float32(3)
+    C[tx, 0] = T.cuda.warp_reduce(r[0], 'sum', width=4)
+    C[tx, 1] = T.tvm_warp_shuffle_xor(T.uint32(0xffffffff), T.cast(T.cast(r[1], 'float8_e4m3fn'), 'float32'), 1, 32, 32)
+    C[tx, 2] = T.reinterpret('float32', T.tvm_warp_shuffle_xor(T.uint32(0xffffffff), T.reinterpret('uint32', r[2]), 2, 32, 32))
+    C[tx, 3] = T.tvm_warp_shuffle(T.uint32(0xffffffff), r[3], 5, 32, 32)",
+        blocks: 1,
+        exact: |thirds, i| {
+            let (lane, k) = (i / 4, i % 4);
+            let of = |lane: usize| thirds[lane * 4 + k];
+            match k {
+                0 => (0..4).map(|j| of(lane / 4 * 4 + j)).sum(),
+                1 => of(lane ^ 1),
+                2 => of(lane ^ 2),
+                _ => of(lane / 32 * 32 + 5),
+            }
+        },
+    },
+    Move {
         name: "two float32 in a register: arithmetic, and a store to local and shared memory",
         body: "
     q = T.alloc_local((2,), 'uint64')

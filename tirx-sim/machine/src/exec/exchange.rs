@@ -5,6 +5,7 @@ use super::{Strand, Trap};
 use crate::alu::{Bin, LANES, scalar32, scalar64};
 use crate::bytecode::{Operand, Shuffle, ShuffleMode};
 use crate::fault::FaultKind;
+use crate::numeric::Kind;
 
 /// What each lane contributes besides its value.
 pub(super) struct Arguments {
@@ -91,6 +92,7 @@ impl Machine<'_, '_> {
     /// Exchanges the values of `lanes`, all of which have arrived. Gives the result where it is uniform.
     pub(super) fn exchange(
         &mut self,
+        pc: usize,
         shuffle: &Shuffle,
         lanes: u32,
         arguments: &Arguments,
@@ -107,6 +109,13 @@ impl Machine<'_, '_> {
         let out = self.results(shuffle, lanes, arguments, &values)?;
         if shuffle.mode == ShuffleMode::Meet {
             self.meet_by_mask(lanes, arguments);
+        }
+        let sources = match self.warp.shadows.is_some() {
+            true => self.sources(shuffle, lanes, arguments)?,
+            false => None,
+        };
+        if let Some(sources) = sources {
+            self.shade_exchanged(pc, shuffle, lanes, &sources, (&values, &out));
         }
         match shuffle.d {
             Operand::S(_) => Ok(out[lanes.trailing_zeros() as usize % LANES]),
@@ -127,16 +136,31 @@ impl Machine<'_, '_> {
                         self.warp.v32[d as usize][i] = out[i] as u32;
                     }
                 }
-                if self.warp.shadows.is_some() {
-                    let (to, reduces) = match shuffle.mode {
-                        ShuffleMode::Reduce(op) | ShuffleMode::Butterfly(op) => (d, Some(op)),
-                        _ => (d, None),
-                    };
-                    self.shade_exchanged(shuffle.kind, (to, shuffle.value), lanes, reduces, (&values, &out));
-                }
                 Ok(0)
             }
         }
+    }
+
+    /// Of each lane the lanes whose values its result is made of, a bit each; none for an exchange whose results are no values.
+    fn sources(
+        &self,
+        shuffle: &Shuffle,
+        lanes: u32,
+        arguments: &Arguments,
+    ) -> Result<Option<[u64; LANES]>, Box<Trap>> {
+        let mode = match shuffle.mode {
+            ShuffleMode::Ballot | ShuffleMode::Meet | ShuffleMode::Match => return Ok(None),
+            ShuffleMode::Reduce(_) => ShuffleMode::Reduce(Bin::Or),
+            ShuffleMode::Butterfly(_) => ShuffleMode::Butterfly(Bin::Or),
+            mode => mode,
+        };
+        let traced = Shuffle {
+            mode,
+            kind: Kind::U32,
+            ..shuffle.clone()
+        };
+        let own = std::array::from_fn(|lane| 1 << lane);
+        self.results(&traced, lanes, arguments, &own).map(Some)
     }
 
     /// Orders the memory accesses of lanes that have met, of each mask by itself.

@@ -229,7 +229,7 @@ impl Machine<'_, '_> {
                 }
             }
             let uniform = self
-                .exchange(shuffle, lanes, &arguments)
+                .exchange(pc - 1, shuffle, lanes, &arguments)
                 .map_err(|trap| (pc - 1, trap))?;
             for strand in &mut self.warp.strands {
                 if is_here(strand) && strand.mask & lanes != 0 {

@@ -538,7 +538,7 @@ impl Machine<'_, '_> {
                     }
                     let mut arguments = Arguments::new();
                     self.arguments(shuffle, strand, &mut arguments);
-                    let uniform = check!(self.exchange(shuffle, mask, &arguments));
+                    let uniform = check!(self.exchange(pc - 1, shuffle, mask, &arguments));
                     if let Operand::S(d) = shuffle.d {
                         s!(d) = uniform;
                     }

@@ -5,7 +5,7 @@
 use super::{MAX_PARTS, Shade, Slot, least, number};
 use crate::accuracy::Sample;
 use crate::alu::{Bin, LANES, Un, scalar_unary64, scalar64};
-use crate::bytecode::{Exact, ExactInst, Inst, R};
+use crate::bytecode::{Exact, ExactInst, Inst, Operand, R, Shuffle, ShuffleMode};
 use crate::exec::Strand;
 use crate::exec::lanes::fma;
 use crate::exec::run::Machine;
@@ -507,6 +507,13 @@ impl Machine<'_, '_> {
                 Operation::Sqrt => of(|a, _| a.sqrt(), 0.0),
                 Operation::Fma => sum_of_product(a, b, c),
             };
+            // To saturate is no rounding.
+            let clamped = |value: f64| if rounded.sat { value.clamp(0.0, 1.0) } else { value };
+            let computed = Computed {
+                shadow: clamped(computed.shadow),
+                exact: clamped(computed.exact),
+                ..computed
+            };
             (lane, Next::Computed(computed))
         });
         let lanes = lanes.collect();
@@ -562,41 +569,68 @@ impl Machine<'_, '_> {
         })
     }
 
-    /// Shadows of values that lanes have exchanged: of the lane with the result's bits, or of the reduction.
+    /// Shadows of values that lanes have exchanged: of the lane that a result comes from, or of the reduction of the lanes in `sources`.
     pub(in crate::exec) fn shade_exchanged(
         &mut self,
-        kind: Kind,
-        (to, from): (R, R),
+        pc: usize,
+        shuffle: &Shuffle,
         lanes: u32,
-        reduces: Option<Bin>,
+        sources: &[u64; LANES],
         (before, after): (&[u64; LANES], &[u64; LANES]),
     ) {
-        if !kind.is_float() {
+        let kind = shuffle.kind;
+        let slot = |r: R| if kind.wide() { Slot::V64(r) } else { Slot::V32(r) };
+        let from = slot(shuffle.value);
+        let reduces = match shuffle.mode {
+            ShuffleMode::Reduce(op) | ShuffleMode::Butterfly(op) => Some(op),
+            _ => None,
+        };
+        if reduces.is_some() && !kind.is_float() {
             return;
         }
-        let slot = |r: R| if kind.wide() { Slot::V64(r) } else { Slot::V32(r) };
-        let (to, from) = (slot(to), slot(from));
         let value = |lane: usize| {
-            let own = self.shade_of(from, lane).value(before[lane]);
-            own.unwrap_or_else(|| number(kind, before[lane]))
+            let rounded = number(kind, before[lane]);
+            let shadow = self.shade_of(from, lane).value(before[lane]);
+            (rounded, shadow.unwrap_or(rounded))
         };
-        let members = || (0..LANES).filter(|lane| lanes >> lane & 1 != 0);
-        let sum = reduces.filter(|op| *op == Bin::AddF);
-        let total: f64 = members().map(value).sum();
-        let mut shades = Vec::new();
-        for lane in members() {
+        let (mut shades, mut samples) = (Vec::new(), Vec::new());
+        for lane in (0..LANES).filter(|lane| lanes >> lane & 1 != 0) {
             let bits = after[lane];
-            let shadow = match sum {
-                Some(_) => total,
-                None => match members().find(|other| before[*other] == bits) {
-                    Some(other) => value(other),
-                    None => number(kind, bits),
-                },
+            let mut members = (0..LANES).filter(|other| sources[lane] >> other & 1 != 0);
+            let shade = match reduces {
+                None => (members.next()).map_or(Shade::NONE, |source| self.shade_of(from, source)),
+                Some(Bin::AddF) => {
+                    let (exact, shadow) = members
+                        .map(value)
+                        .fold((0.0, 0.0), |(x, y), v| (x + v.0, y + v.1));
+                    samples.push(Sample {
+                        rounded: number(kind, bits),
+                        exact,
+                        shadow,
+                        term: 0.0,
+                        least: least(kind),
+                    });
+                    Shade::of_value(bits, shadow)
+                }
+                Some(_) => {
+                    let same = members.find(|other| before[*other] == bits);
+                    same.map_or(Shade::NONE, |source| Shade::of_value(bits, value(source).1))
+                }
             };
-            shades.push((lane, Shade::of_value(bits, shadow)));
+            shades.push((lane, shade));
         }
-        for (lane, shade) in shades {
-            self.set_shade(to, lane, shade);
+        self.note_samples(pc, &samples);
+        match shuffle.d {
+            Operand::V(d) => {
+                for (lane, shade) in shades {
+                    self.set_shade(slot(d), lane, shade);
+                }
+            }
+            Operand::S(d) => {
+                if let Some((_, shade)) = shades.first() {
+                    self.set_shade(Slot::S(d), 0, *shade);
+                }
+            }
         }
     }
 }
