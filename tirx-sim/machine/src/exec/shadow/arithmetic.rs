@@ -2,10 +2,11 @@
 //!
 //! Operands are looked at before an instruction runs, since it may overwrite them; its result is looked at before the next one runs.
 
+use super::packed::packed;
 use super::{MAX_PARTS, Shade, Slot, least, number};
 use crate::accuracy::Sample;
 use crate::alu::{Bin, LANES, Un, scalar_unary64, scalar64};
-use crate::bytecode::{Exact, ExactInst, Inst, Operand, R, Shuffle, ShuffleMode};
+use crate::bytecode::{Exact, ExactInst, Inst, R};
 use crate::exec::Strand;
 use crate::exec::lanes::fma;
 use crate::exec::run::Machine;
@@ -568,71 +569,6 @@ impl Machine<'_, '_> {
             lanes,
         })
     }
-
-    /// Shadows of values that lanes have exchanged: of the lane that a result comes from, or of the reduction of the lanes in `sources`.
-    pub(in crate::exec) fn shade_exchanged(
-        &mut self,
-        pc: usize,
-        shuffle: &Shuffle,
-        lanes: u32,
-        sources: &[u64; LANES],
-        (before, after): (&[u64; LANES], &[u64; LANES]),
-    ) {
-        let kind = shuffle.kind;
-        let slot = |r: R| if kind.wide() { Slot::V64(r) } else { Slot::V32(r) };
-        let from = slot(shuffle.value);
-        let reduces = match shuffle.mode {
-            ShuffleMode::Reduce(op) | ShuffleMode::Butterfly(op) => Some(op),
-            _ => None,
-        };
-        if reduces.is_some() && !kind.is_float() {
-            return;
-        }
-        let value = |lane: usize| {
-            let rounded = number(kind, before[lane]);
-            let shadow = self.shade_of(from, lane).value(before[lane]);
-            (rounded, shadow.unwrap_or(rounded))
-        };
-        let (mut shades, mut samples) = (Vec::new(), Vec::new());
-        for lane in (0..LANES).filter(|lane| lanes >> lane & 1 != 0) {
-            let bits = after[lane];
-            let mut members = (0..LANES).filter(|other| sources[lane] >> other & 1 != 0);
-            let shade = match reduces {
-                None => (members.next()).map_or(Shade::NONE, |source| self.shade_of(from, source)),
-                Some(Bin::AddF) => {
-                    let (exact, shadow) = members
-                        .map(value)
-                        .fold((0.0, 0.0), |(x, y), v| (x + v.0, y + v.1));
-                    samples.push(Sample {
-                        rounded: number(kind, bits),
-                        exact,
-                        shadow,
-                        term: 0.0,
-                        least: least(kind),
-                    });
-                    Shade::of_value(bits, shadow)
-                }
-                Some(_) => {
-                    let same = members.find(|other| before[*other] == bits);
-                    same.map_or(Shade::NONE, |source| Shade::of_value(bits, value(source).1))
-                }
-            };
-            shades.push((lane, shade));
-        }
-        self.note_samples(pc, &samples);
-        match shuffle.d {
-            Operand::V(d) => {
-                for (lane, shade) in shades {
-                    self.set_shade(slot(d), lane, shade);
-                }
-            }
-            Operand::S(d) => {
-                if let Some((_, shade)) = shades.first() {
-                    self.set_shade(Slot::S(d), 0, *shade);
-                }
-            }
-        }
-    }
 }
 
 fn sum_of_product(a: (f64, f64), b: (f64, f64), c: (f64, f64)) -> Computed {
@@ -641,75 +577,6 @@ fn sum_of_product(a: (f64, f64), b: (f64, f64), c: (f64, f64)) -> Computed {
         exact: a.0.mul_add(b.0, c.0),
         term: (a.0 * b.0).abs().max(c.0.abs()),
     }
-}
-
-/// The shade of an operation on the bits of a register, of 32 or 64, that joins or parts elements.
-fn packed((op, whole): (Bin, u32), (a, a_bits): (Shade, u64), (b, b_bits): (Shade, u64)) -> Shade {
-    let parts = |shade: Shade, bits: u64| {
-        // A float32 that has been widened.
-        let widened = shade.value(bits).filter(|_| whole == 64 && bits >> 32 == 0);
-        match widened {
-            Some(value) => Some(Shade {
-                width: 32,
-                ..Shade::of_value(bits, value)
-            }),
-            None => {
-                let width = u32::from(shade.width);
-                let fits = width < whole && (whole / width.max(1)) as usize <= MAX_PARTS;
-                Some(shade).filter(|shade| fits && shade.bits == bits && matches!(width, 8 | 16 | 32))
-            }
-        }
-    };
-    let (a, a_bits, other, b_bits) = match (op, parts(a, a_bits)) {
-        (Bin::Or | Bin::And, None) => (parts(b, b_bits), b_bits, None, a_bits),
-        (_, a) => (a, a_bits, parts(b, b_bits), b_bits),
-    };
-    let Some(a) = a else { return Shade::NONE };
-    let width = u32::from(a.width);
-    let count = (whole / width) as usize;
-    let mask = |part: usize| ((1u64 << width) - 1) << (part as u32 * width);
-    let all = u64::MAX >> (64 - whole);
-    let mut out = Shade {
-        values: [0.0; MAX_PARTS],
-        ..a
-    };
-    match op {
-        Bin::Shl if b_bits % u64::from(width) == 0 && b_bits < u64::from(whole) => {
-            let by = (b_bits / u64::from(width)) as usize;
-            out.values[by..count].copy_from_slice(&a.values[..count - by]);
-            out.bits = a_bits << b_bits & all;
-        }
-        Bin::ShrU if b_bits % u64::from(width) == 0 && b_bits < u64::from(whole) => {
-            let by = (b_bits / u64::from(width)) as usize;
-            out.values[..count - by].copy_from_slice(&a.values[by..count]);
-            out.bits = a_bits >> b_bits;
-        }
-        Bin::And => {
-            for part in 0..count {
-                match b_bits & mask(part) {
-                    0 => out.values[part] = 0.0,
-                    kept if kept == mask(part) => out.values[part] = a.values[part],
-                    _ => return Shade::NONE,
-                }
-            }
-            out.bits = a_bits & b_bits;
-        }
-        Bin::Or if a_bits & b_bits == 0 => {
-            for part in 0..count {
-                let own = b_bits & mask(part);
-                out.values[part] = match other.filter(|other| other.width == a.width) {
-                    _ if own == 0 => a.values[part],
-                    Some(other) => other.values[part],
-                    // The element is exact: its number is known if it is a float32.
-                    None if width == 32 => f32::from_bits((own >> (part as u32 * 32)) as u32).into(),
-                    None => return Shade::NONE,
-                };
-            }
-            out.bits = a_bits | b_bits;
-        }
-        _ => return Shade::NONE,
-    }
-    out
 }
 
 /// The rounded result of a float sum, for memory that an atomic has updated.

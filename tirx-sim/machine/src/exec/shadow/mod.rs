@@ -7,6 +7,8 @@
 //! | file | question |
 //! |---|---|
 //! | `arithmetic` | what is the shadow of an instruction's result? |
+//! | `packed` | what are the elements of a register, and what do operations on its bits do to them? |
+//! | `exchange` | what do lanes hand on to one another? |
 //! | `memory` | how do shadows come to memory and back? |
 //! | `tensor` | what do tensor cores, and copies of whole tiles, do to shadows? |
 //!
@@ -20,7 +22,9 @@
 //! be one of 100 percent wherever `exp` of a large negative number is 0.
 
 mod arithmetic;
+mod exchange;
 mod memory;
+mod packed;
 mod tensor;
 
 use std::collections::BTreeMap;
@@ -80,58 +84,6 @@ impl Shade {
         (self.width == width && self.bits == bits)
             .then(|| self.values.get(part).copied())
             .flatten()
-    }
-}
-
-impl Shade {
-    /// That of the low half of a register of 64 bits.
-    fn narrowed(self) -> Shade {
-        let bits = self.bits & 0xffff_ffff;
-        match self.width {
-            32 => Shade::of_value(bits, self.values[0]),
-            8 | 16 => Shade { bits, ..self },
-            _ if self.bits == bits => self,
-            _ => Shade::NONE,
-        }
-    }
-
-    /// The width in bits and the shadow of the element that begins at a byte of a register with these bits.
-    fn element(&self, bits: u64, byte: usize) -> Option<(u8, f64)> {
-        let width = match self.width {
-            VALUE => 32,
-            width => width,
-        };
-        let size = usize::from(width / 8);
-        if width == 0 || self.bits != bits || !byte.is_multiple_of(size) {
-            return None;
-        }
-        Some((width, self.values[byte / size]))
-    }
-
-    /// The shadow of a register that has these elements by their first byte: a value, or narrow ones. Narrow ones without a shadow are
-    /// zeros.
-    fn of_elements(bits: u32, elements: &[Option<(u8, f64)>; MAX_PARTS]) -> Shade {
-        let Some((width, value)) = elements.iter().flatten().next().copied() else {
-            return Shade::NONE;
-        };
-        if width == 32 {
-            return Shade::of_value(bits.into(), value);
-        }
-        let size = usize::from(width / 8);
-        let mut values = [0.0; MAX_PARTS];
-        for (part, slot) in values.iter_mut().enumerate().take(4 / size) {
-            let own = bits >> (part as u32 * u32::from(width)) & ((1 << width) - 1);
-            match elements[part * size] {
-                Some((same, value)) if same == width => *slot = value,
-                None if own == 0 => {}
-                _ => return Shade::NONE,
-            }
-        }
-        Shade {
-            bits: bits.into(),
-            width,
-            values,
-        }
     }
 }
 
