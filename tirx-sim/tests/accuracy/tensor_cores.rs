@@ -395,7 +395,7 @@ fn check(product: &Product) {
     let [m, n, k] = product.extents;
     let (ran, a, b) = ran(product);
     let c = 2 + (product.more)().len();
-    let (mut largest, mut errors) = (0.0f64, 0);
+    let (mut largest, mut errors, mut cancelled) = (0.0f64, 0, 0.0f64);
     for row in 0..m {
         let left = (product.a)(&a, row);
         for col in 0..n {
@@ -417,6 +417,7 @@ fn check(product: &Product) {
                 "({row}, {col}): {found:e} and {exact:e}"
             );
             errors += usize::from(found != exact);
+            cancelled = cancelled.max((scale / found.abs()).log2());
             if exact != 0.0 {
                 largest = largest.max(((found - exact) / exact).abs());
             }
@@ -430,6 +431,11 @@ fn check(product: &Product) {
         instructions * m * n,
         "a result of each instruction"
     );
+    // The terms of one instruction, which are rounded, have nearly the magnitudes of those here.
+    if instructions == 1 {
+        let found = f64::from(line.cancelled);
+        assert!((found - cancelled).abs() <= 1.5, "{found} and {cancelled}");
+    }
     // The last instruction makes the result, and the earlier ones may have had larger errors.
     assert!(
         line.total() >= largest * (1.0 - 1e-9),

@@ -32,6 +32,17 @@ impl Matrix {
     }
 }
 
+impl Matrix<f64> {
+    /// The magnitudes of its elements.
+    pub fn magnitudes(&self) -> Matrix<f64> {
+        Matrix {
+            rows: self.rows,
+            cols: self.cols,
+            values: self.values.iter().map(|value| value.abs()).collect(),
+        }
+    }
+}
+
 impl<T: Number> Matrix<T> {
     pub fn zero(rows: usize, cols: usize) -> Matrix<T> {
         Matrix {

@@ -249,8 +249,11 @@ impl Shaded {
     }
 }
 
-/// Accumulators by lane and element: without rounding, and those of rounded operands.
-pub(in crate::exec) type Products = [Vec<Vec<f64>>; 2];
+/// Accumulators by lane and element: without rounding, those of rounded operands, and the sums of their terms' magnitudes.
+pub(in crate::exec) type Products = [ByLane; 3];
+
+/// Elements of fragments.
+type ByLane = Vec<Vec<f64>>;
 
 /// The number that an accumulator's bits are.
 pub(in crate::exec) fn accumulator(format: Accumulator, bits: u32) -> f64 {
@@ -354,10 +357,25 @@ impl Machine<'_, '_> {
             let left = of(a, a_count, widths[0], &|bits| operand_of(mma.a, bits));
             let right = of(b, b_count, widths[1], &|bits| operand_of(mma.b, bits));
             let before = c.map(|c| of(c, c_count, widths[2], &|bits| accumulator(mma.c, bits)));
-            mma.compute_exactly(&left, &right, before.as_deref(), &metadata)
+            (left, right, before)
+        };
+        let of = |(left, right, before): &(ByLane, ByLane, Option<ByLane>)| {
+            mma.compute_exactly(left, right, before.as_deref(), &metadata)
                 .ok()
         };
-        Some([read(self, true)?, read(self, false)?])
+        let magnitudes = |values: &ByLane| -> ByLane {
+            let lanes = values.iter();
+            lanes
+                .map(|lane| lane.iter().map(|value| value.abs()).collect())
+                .collect()
+        };
+        let (shaded, exact) = (read(self, true), read(self, false));
+        let terms = (
+            magnitudes(&exact.0),
+            magnitudes(&exact.1),
+            exact.2.as_ref().map(magnitudes),
+        );
+        Some([of(&shaded)?, of(&exact)?, of(&terms)?])
     }
 
     fn plain(&self, first: R, count: usize, width: u32, value: &dyn Fn(u32) -> f64) -> Vec<Vec<f64>> {
@@ -424,12 +442,13 @@ impl Machine<'_, '_> {
         let [right_shaded, right_exact] = right?;
         let packed = wgmma.d.packed();
         let width = 32 / packed as u32;
-        let sums = |product: &Matrix<f64>, shaded: bool| {
+        let sums = |product: &Matrix<f64>, shaded: bool, magnitude: bool| {
             (0..LANES)
                 .map(|lane| {
                     let elements = (0..words.len() * packed).map(|i| {
                         let (row, col) = Wgmma::place(lane, i);
                         let product = product.at(row, col);
+                        let product = if magnitude { product.abs() } else { product };
                         if keep >> lane & 1 == 0 {
                             return product;
                         }
@@ -440,15 +459,17 @@ impl Machine<'_, '_> {
                         let held = held.filter(|held| u32::from(held.width) == width && held.bits == bits);
                         let before =
                             held.map_or_else(|| accumulator(wgmma.d, bits as u32), |held| held.value);
-                        before + product
+                        product + if magnitude { before.abs() } else { before }
                     });
                     elements.collect()
                 })
                 .collect()
         };
+        let terms = wgmma.product(left_exact.magnitudes(), &right_exact.magnitudes());
         Some([
-            sums(&wgmma.product(left_shaded, right_shaded), true),
-            sums(&wgmma.product(left_exact, right_exact), false),
+            sums(&wgmma.product(left_shaded, right_shaded), true, false),
+            sums(&wgmma.product(left_exact, right_exact), false, false),
+            sums(&terms, false, true),
         ])
     }
 
@@ -458,7 +479,7 @@ impl Machine<'_, '_> {
         pc: usize,
         wgmma: &Wgmma,
         (words, sums): (&[usize], &[Lanes32]),
-        [shaded, exact]: &Products,
+        [shaded, exact, terms]: &Products,
     ) {
         let packed = wgmma.d.packed();
         let width = 32 / packed as u32;
@@ -471,7 +492,7 @@ impl Machine<'_, '_> {
                     rounded: accumulator(wgmma.d, bits as u32),
                     exact: exact[lane][i],
                     shadow: shaded[lane][i],
-                    term: 0.0,
+                    term: terms[lane][i],
                     least: super::least(if width == 32 { Kind::F32 } else { Kind::F16 }),
                 });
                 let held = Held {
@@ -494,7 +515,7 @@ impl Machine<'_, '_> {
         pc: usize,
         mma: &Mma,
         d: R,
-        [shadows, exact]: Products,
+        [shadows, exact, terms]: Products,
     ) {
         let width = 32 / mma.d.packed() as u32;
         let per = (32 / width) as usize;
@@ -516,7 +537,7 @@ impl Machine<'_, '_> {
                         rounded: accumulator(mma.d, own),
                         exact: exact[lane][i],
                         shadow: shadows[lane][i],
-                        term: 0.0,
+                        term: terms[lane][i],
                         least: super::least(if width == 32 { Kind::F32 } else { Kind::F16 }),
                     });
                 }

@@ -202,10 +202,11 @@ impl Reach<'_, '_> {
     }
 }
 
-/// A product of a tensor core; if errors are asked for also that of the shadows, and the exact one of the rounded operands.
+/// A product of a tensor core; if errors are asked for also that of the shadows, the exact one of the rounded operands, and the sums of its
+/// terms' magnitudes.
 struct Multiplied {
     values: Matrix,
-    exactly: Option<[Matrix<f64>; 2]>,
+    exactly: Option<[Matrix<f64>; 3]>,
 }
 
 impl Multiplied {
@@ -222,8 +223,12 @@ impl Multiplied {
             };
             let scales = a_shaded.as_ref().zip(b_shaded.as_ref());
             let shaded = mma.product(left_shaded, right_shaded, scales);
+            let scales = a_exact.as_ref().map(Matrix::magnitudes);
+            let scales = scales.zip(b_exact.as_ref().map(Matrix::magnitudes));
+            let scales = scales.as_ref().map(|(a, b)| (a, b));
+            let terms = mma.product(left_exact.magnitudes(), right_exact.magnitudes(), scales);
             let scales = a_exact.as_ref().zip(b_exact.as_ref());
-            [shaded, mma.product(left_exact, right_exact, scales)]
+            [shaded, mma.product(left_exact, right_exact, scales), terms]
         });
         let scales = of_values.as_ref().map(|[a, b]| (a, b));
         Multiplied {
@@ -365,7 +370,7 @@ impl Product {
         &self,
         bank: &Bank,
         cell: Cell,
-        [shaded, exact]: [f64; 2],
+        [shaded, exact, terms]: [f64; 3],
         (before, sum): (Option<u32>, u32),
         shadows: &mut HeldMemory,
     ) -> Option<Sample> {
@@ -391,7 +396,7 @@ impl Product {
             rounded: accumulator(self.mma.d, bits(sum)),
             exact: old[1] * factor + exact,
             shadow,
-            term: 0.0,
+            term: (old[1] * factor).abs() + terms.abs(),
             least: least(kind),
         })
     }
