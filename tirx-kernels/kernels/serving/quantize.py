@@ -149,7 +149,7 @@ def blocks(x: T.handle, q: T.handle, s: T.handle, *, dtype: T.constexpr):
 
 # sim: groups(dtype="float32", GROUP=32)
 #   x: float32[1x3x64] = [0, 1, -3, 12][k % 4] * 2 ** j
-#   q: uint8[1x3x32] = 0 -> [0x20, 0x7D][k % 2]
+#   q: uint8[1x3x32] = 0 -> [0x10, 0x7B][k % 2]
 #   s: uint8[1x3x2] = 0 -> 128 + j
 #   of_tensor = 1.0
 # sim: groups(dtype="float32", GROUP=16)
