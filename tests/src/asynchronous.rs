@@ -121,7 +121,7 @@ impl Case {
         self.made(text, self.sizes(scale), &random)
     }
 
-    /// The same with small sizes, and with values that products and sums must round; factors of blocks stay as they are.
+    /// As [`prepare`](Self::prepare) with small sizes. Products and sums round the values of the inputs; factors of blocks stay powers of two.
     pub fn prepare_for_rounding(&self, text: &str) -> Result<Prepared, String> {
         let random =
             |tensor: &Tensor| tensor.dtype.bits > 8 || tensor.dtype.is_floating() && tensor.name.len() == 1;

@@ -1,8 +1,8 @@
-//! Fat binaries: checking one, and joining several.
+//! Fat binaries: checking one, joining several, and taking one apart.
 //!
-//! nvcc runs once a target, so that a target that is added is the only one to be compiled. The container is a header of
-//! 16 bytes (magic, version, the header's size, the size of what follows) and entries, each with a header of its own;
-//! one run for several targets would write the same entries behind each other. Joining them gives the same bytes.
+//! Each target has a fat binary of its own, so that a target that is added is the only one to be compiled. The container is a header of
+//! 16 bytes (magic, version, the header's size, the size of the entries) and entries, each with a header of its own.
+//! One run of nvcc for several targets writes the entries of single runs behind each other, so joined fat binaries have the same bytes.
 
 /// The first four bytes.
 const MAGIC: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
@@ -80,6 +80,8 @@ pub struct Code<'a> {
     pub arch: u32,
     /// The text or the ELF file; `None` where it is compressed.
     pub body: Option<&'a [u8]>,
+    /// The whole entry: its header and its code.
+    entry: &'a [u8],
 }
 
 /// The code of each target in a fat binary, in its order.
@@ -102,44 +104,47 @@ pub fn codes(bytes: &[u8]) -> Result<Vec<Code<'_>>, String> {
             ptx: kind == 1,
             arch: number(bytes, at + 28, 4).unwrap_or(0) as u32,
             body: bytes.get(at + head as usize..end).filter(|_| plain),
+            entry: &bytes[at..end],
         });
         at = end;
     }
     Ok(codes)
 }
 
-/// A fat binary with the entries of another one that are PTX, or those that are machine code.
-pub fn part(bytes: &[u8], ptx: bool) -> Vec<u8> {
-    let mut entries = Vec::new();
-    let mut at = HEADER;
-    while let (Some(kind), Some(head), Some(body)) = (
-        number(bytes, at, 2),
-        number(bytes, at + 4, 4),
-        number(bytes, at + 8, 8),
-    ) {
-        let end = at.saturating_add(head as usize).saturating_add(body as usize);
-        if (kind == 1) == ptx {
-            entries.extend(bytes.get(at..end).unwrap_or_default());
-        }
-        at = end;
+/// A fat binary with the PTX of another one, or with its machine code.
+///
+/// # Errors
+/// As of [`check`]; there is none.
+pub fn part(bytes: &[u8], ptx: bool) -> Result<Vec<u8>, String> {
+    let entries: Vec<&[u8]> = codes(bytes)?
+        .iter()
+        .filter(|code| code.ptx == ptx)
+        .map(|code| code.entry)
+        .collect();
+    match entries.is_empty() {
+        true => Err(format!("holds no {}", if ptx { "PTX" } else { "machine code" })),
+        false => Ok(from_entries(&entries)),
     }
-    let header = [&MAGIC[..], &1u16.to_le_bytes(), &(HEADER as u16).to_le_bytes()].concat();
-    [&header[..], &(entries.len() as u64).to_le_bytes(), &entries].concat()
 }
 
 /// One fat binary with the entries of several. All were checked.
 pub fn join(parts: &[&[u8]]) -> Vec<u8> {
-    let entries = |part: &[u8]| part.len().saturating_sub(HEADER);
-    let size: usize = parts.iter().map(|part| entries(part)).sum();
-    let mut joined = Vec::with_capacity(HEADER + size);
-    joined.extend(MAGIC);
-    joined.extend(1u16.to_le_bytes());
-    joined.extend((HEADER as u16).to_le_bytes());
-    joined.extend((size as u64).to_le_bytes());
-    for part in parts {
-        joined.extend(part.get(HEADER..).unwrap_or_default());
-    }
-    joined
+    let entries: Vec<&[u8]> = parts
+        .iter()
+        .map(|part| part.get(HEADER..).unwrap_or_default())
+        .collect();
+    from_entries(&entries)
+}
+
+fn from_entries(entries: &[&[u8]]) -> Vec<u8> {
+    let size: usize = entries.iter().map(|entry| entry.len()).sum();
+    let mut bytes = Vec::with_capacity(HEADER + size);
+    bytes.extend(MAGIC);
+    bytes.extend(1u16.to_le_bytes());
+    bytes.extend((HEADER as u16).to_le_bytes());
+    bytes.extend((size as u64).to_le_bytes());
+    entries.iter().for_each(|entry| bytes.extend(*entry));
+    bytes
 }
 
 #[cfg(test)]
@@ -168,8 +173,11 @@ pub(crate) mod tests {
         let mut machine = fatbin(b"\x7fELF");
         machine[HEADER] = 2;
         let both = join(&[&machine, &good]);
-        assert_eq!((part(&both, false), part(&both, true)), (machine, good.clone()));
-        assert_eq!(check(&part(&good, false)).unwrap_err(), "holds no code");
+        assert_eq!(
+            (part(&both, false), part(&both, true)),
+            (Ok(machine), Ok(good.clone()))
+        );
+        assert_eq!(part(&good, false).unwrap_err(), "holds no machine code");
         assert_eq!(check(&[]).unwrap_err(), "is empty");
         assert!(check(b"hello").unwrap_err().contains("no fat binary"));
         for length in 1..good.len() {
@@ -192,7 +200,8 @@ pub(crate) mod tests {
             [Code {
                 ptx: true,
                 arch: 0,
-                body: Some(b"ptx")
+                body: Some(b"ptx"),
+                entry: &good[HEADER..]
             }; 2]
         );
         assert!(codes(&good[..30]).is_err());

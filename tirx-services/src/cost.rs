@@ -6,7 +6,7 @@
 
 use tirx_sim::{Counts, KINDS, PRODUCTS, Work};
 
-/// What a GPU does in a second or a cycle. The comment of a figure names its source: a data sheet or whitepaper of NVIDIA, the CUDA C++
+/// The rates of a GPU, in a second or a cycle. The comment of a figure names its source: a data sheet or whitepaper of NVIDIA, the CUDA C++
 /// Programming Guide ("Arithmetic Instructions", "Technical Specifications per Compute Capability"), or a measurement. Rates of tensor
 /// cores are those without sparsity; where the rate depends on the accumulator, it is the highest.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,7 +70,7 @@ const RTX_4090: Gpu = Gpu {
     // Assumed to be that of an A100.
     l2_per_cycle: 5120.0,
     // The same: TF32 82.6, float16 with float16 accumulators 330.3 (165.2 with float32), int8 660.6, int4 1321.2. Float64 by the Programming
-    // Guide, 8.9: 2 results in a cycle, of which a multiplication with its addition is two operations.
+    // Guide, 8.9: 2 results in a cycle; a multiplication with its addition is one result and two operations.
     products: [1.29e12, 82.6e12, 330.3e12, 660.6e12, 1321.2e12],
     warp_products: 1.0,
     // Programming Guide, 8.9: 128 results in a cycle.

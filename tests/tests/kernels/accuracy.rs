@@ -100,8 +100,8 @@ fn unit(dtype: DType) -> f64 {
     }
 }
 
-/// Of the runs of a file, the elements whose shadow is not what the file expects, and how many elements have a shadow. An element without
-/// one must be exact.
+/// Runs a file. Returns the number of elements with a shadow, and a message for each element whose shadow differs from the value that the file
+/// expects. An element without a shadow must be exact.
 fn differences(path: &Path) -> Result<(usize, Vec<String>), String> {
     let case = tirx_tests::Case::read(path)?;
     let (mut shaded, mut found) = (0, Vec::new());

@@ -138,7 +138,7 @@ impl Imports for Beside {
 /// How many launches follow one another in [`launches`].
 const LAUNCHES: usize = 3;
 
-/// What a launch of `gather` finds: other rows, which an earlier kernel of the rank has written, and the next numbers of rows.
+/// Before each launch of `gather`: a kernel of the same rank writes new rows, and the tickets of rows go on.
 const BEFORE_GATHER: &str = "
         next_ticket: T.let = ticket + T.cast(again, \"uint32\") * T.cast((RANKS - 1) * M + blocks * 3, \"uint32\")
         for i in T.serial(T.truncdiv(M * K + 383, 384)):
@@ -321,7 +321,7 @@ fn mistakes_between_ranks_are_reported() {
         failures.push("the list has a mutant that does not exist".to_string());
     }
     println!(
-        "{reported} reported, of which {reported_by_launches} by several launches; {} redundant as listed",
+        "{reported} reported ({reported_by_launches} by several launches), {} redundant as listed",
         silent.len()
     );
     assert!(

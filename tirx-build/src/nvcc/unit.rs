@@ -179,16 +179,14 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// The machine code and the PTX of a run that made both, each as of a run of its own: ptxas has no part in PTX.
+/// The machine code and the PTX of a run that made both, each as a run of its own makes it. A run for PTX has no messages of ptxas.
 fn divided(both: &Entry) -> Result<(Entry, Option<Entry>), Failed> {
     let part = |ptx| {
-        let image = fatbin::part(&both.image, ptx);
-        if let Err(reason) = fatbin::check(&image) {
-            let error = Error::new(format_args!(
-                "nvcc was asked for machine code and PTX, but one of them {reason}"
-            ));
-            return Err(Failed::Other(error));
-        }
+        let image = fatbin::part(&both.image, ptx).map_err(|reason| {
+            Failed::Other(Error::new(format_args!(
+                "nvcc was asked for machine code and PTX, but its output {reason}"
+            )))
+        })?;
         let lines = both.messages.split_inclusive('\n');
         let messages = lines.filter(|line| !(ptx && line.starts_with("ptxas"))).collect();
         Ok(Entry { image, messages })

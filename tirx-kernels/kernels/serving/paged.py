@@ -29,6 +29,18 @@ def odd(word):
 
 
 @T.inline
+def find_page(slot, Table, b, key, end, page, pages):
+    """The page of a key of sequence b, and the row in it; page -1 if the key is not before `end`, or the cache has no such page."""
+    slot[0] = -1
+    slot[1] = 0
+    if key < end:
+        slot[0] = Table[b, T.truncdiv(key, page)]
+        slot[1] = key - T.truncdiv(key, page) * page
+        if slot[0] >= pages:
+            slot[0] = -1
+
+
+@T.inline
 def write(O, value, result, b, hk, group, row, column, weight, factor, dtype):
     """Four elements of the result for a row of queries and heads: their sum over its weight, times a factor."""
     n: T.int32 = T.truncdiv(row, group)
@@ -174,15 +186,8 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
 
     @T.inline
     def locate(i):
-        """The page and the row in it of key `lane % 16` of tile i; page -1 if the tile has no such key or the cache no such page."""
-        key: T.int32 = begin + (i * WARPS + warp) * KEYS + lane % KEYS
-        slot[0] = -1
-        slot[1] = 0
-        if key < end:
-            slot[0] = Table[b, T.truncdiv(key, page)]
-            slot[1] = key - T.truncdiv(key, page) * page
-            if slot[0] >= pages:
-                slot[0] = -1
+        """`find_page` for key `lane % KEYS` of this warp in tile i."""
+        find_page(slot, Table, b, begin + (i * WARPS + warp) * KEYS + lane % KEYS, end, page, pages)
 
     @T.inline
     def fetch(stage):
@@ -431,15 +436,8 @@ def latent(q: T.handle, kv: T.handle, table: T.handle, lengths: T.handle, o: T.h
 
     @T.inline
     def locate(i):
-        """The page and the row in it of key `lane % OWN` of this warp in tile i; page -1 if there is none."""
-        key: T.int32 = begin + i * LATENT_KEYS + warp * OWN + lane % OWN
-        slot[0] = -1
-        slot[1] = 0
-        if key < end:
-            slot[0] = Table[b, T.truncdiv(key, page)]
-            slot[1] = key - T.truncdiv(key, page) * page
-            if slot[0] >= pages:
-                slot[0] = -1
+        """`find_page` for key `lane % OWN` of this warp in tile i."""
+        find_page(slot, Table, b, begin + i * LATENT_KEYS + warp * OWN + lane % OWN, end, page, pages)
 
     @T.inline
     def fetch(stage):

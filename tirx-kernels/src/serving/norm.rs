@@ -257,7 +257,7 @@ quantizations! {
     f32 => i8 f8e4m3;
 }
 
-/// What a norm reads, and the residual that it updates.
+/// The tensors of a norm, without its result: the kernel reads them, and updates the residual.
 struct Operands<'a, T: Number> {
     x: &'a Tensor<T>,
     residual: Option<&'a mut Tensor<T>>,

@@ -310,13 +310,16 @@ fn check_table(table: &Tensor<i32>, lengths: &Tensor<i32>, batch: usize, page: u
         "a row for each sequence",
     )?;
     has_shape("the lengths", lengths.shape(), &[batch], "one for each sequence")?;
-    if table.shape()[1] > 1 && table.strides()[1] != 1 {
+    check_rows_of_table(table, page)
+}
+
+/// Checks the rows of a page table `[batch, most pages]`.
+fn check_rows_of_table(table: &Tensor<i32>, page: usize) -> Result<()> {
+    let width = table.shape()[1];
+    if width > 1 && !table.is_empty() && table.strides()[1] != 1 {
         return Err(Error::Shape("the rows of the page table are contiguous".into()));
     }
-    number(
-        table.shape()[1].saturating_mul(page),
-        "the most keys of a sequence",
-    )?;
+    number(width.saturating_mul(page), "the most keys of a sequence")?;
     Ok(())
 }
 

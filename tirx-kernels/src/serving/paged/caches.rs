@@ -5,7 +5,7 @@ use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor};
 use super::super::rope::{MAX_PAIRS, Pairs};
 use super::super::rows::{has_shape, number, same_shape};
 use super::elements::Append;
-use super::{CacheElement, Cached, Element, Factors};
+use super::{CacheElement, Cached, Element, Factors, check_rows_of_table};
 use crate::generated::kernels;
 use crate::{Error, Result};
 
@@ -74,8 +74,7 @@ pub fn append_scaled<T: Element, C: Cached<T>>(
     let (k, v, table) = (k.tensor(), v.tensor(), page_table.tensor());
     let (k_cache, v_cache) = (k_cache.tensor_mut(), v_cache.tensor_mut());
     let (sequences, positions) = (sequences.tensor(), positions.tensor());
-    let (&[tokens, heads, head], &[pages, page, _, _], &[_, width]) =
-        (k.shape(), k_cache.shape(), table.shape())
+    let (&[tokens, heads, head], &[pages, page, _, _], &[_, _]) = (k.shape(), k_cache.shape(), table.shape())
     else {
         return Err(Error::Shape(format!(
             "append takes K and V [tokens, heads of K, head], caches [pages, rows of a page, heads of K, head] and a page table [batch, most \
@@ -96,32 +95,17 @@ pub fn append_scaled<T: Element, C: Cached<T>>(
         &[pages, page, heads, head],
         "with the heads of K",
     )?;
-    has_shape(
-        "the sequences",
-        sequences.shape(),
-        &[tokens],
-        "one for each token",
-    )?;
-    has_shape(
-        "the positions",
-        positions.shape(),
-        &[tokens],
-        "one for each token",
-    )?;
+    check_tokens(tokens, sequences, positions, table, page)?;
     if k.is_empty() || k_cache.is_empty() || table.is_empty() {
         return Ok(());
     }
     let contiguous = [k.strides(), v.strides(), k_cache.strides(), v_cache.strides()]
         .iter()
         .all(|strides| strides.last() == Some(&1));
-    if !contiguous || (width > 1 && table.strides()[1] != 1) {
-        return Err(Error::Shape(
-            "heads and the rows of the page table are contiguous".into(),
-        ));
+    if !contiguous {
+        return Err(Error::Shape("heads are contiguous".into()));
     }
-    number(tokens, "the number of tokens")?;
     number(heads.saturating_mul(head), "the number of elements of a token")?;
-    number(width.saturating_mul(page), "the most keys of a sequence")?;
     let interleaved = i32::from(rope.is_some_and(|rope| rope.pairs == Pairs::Interleaved));
     // The kernel takes an empty tensor for "not turned"; a part of the positions without elements allocates nothing.
     let nothing = positions.slice(0, 0..0)?;
@@ -151,6 +135,21 @@ pub fn append_scaled<T: Element, C: Cached<T>>(
             factors,
         },
     )
+}
+
+/// Checks the sequence and the position of each token, and the page table `[batch, most pages]`.
+pub(super) fn check_tokens(
+    tokens: usize,
+    sequences: &Tensor<i32>,
+    positions: &Tensor<i32>,
+    table: &Tensor<i32>,
+    page: usize,
+) -> Result<()> {
+    for (name, numbers) in [("the sequences", sequences), ("the positions", positions)] {
+        has_shape(name, numbers.shape(), &[tokens], "one for each token")?;
+    }
+    number(tokens, "the number of tokens")?;
+    check_rows_of_table(table, page)
 }
 
 /// Copies pages: page `pairs[p, 1]` of `to` becomes page `pairs[p, 0]` of `from`, for pairs `[count, 2]` that stay on the device. Pairs with a

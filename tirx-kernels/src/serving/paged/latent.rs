@@ -3,6 +3,7 @@
 use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor};
 
 use super::super::rows::{has_shape, number};
+use super::caches::check_tokens;
 use super::{Division, Element, Options, Workspace, check_cache, check_table, four, ranges_that_fit};
 use crate::generated::kernels;
 use crate::{Error, Result};
@@ -154,7 +155,7 @@ pub fn append_latent<T: Element>(
 ) -> Result<()> {
     let (keys, cache, table) = (keys.tensor(), cache.tensor_mut(), page_table.tensor());
     let (sequences, positions) = (sequences.tensor(), positions.tensor());
-    let (&[tokens, OF_KEY], &[_, page, OF_KEY], &[_, width]) = (keys.shape(), cache.shape(), table.shape())
+    let (&[tokens, OF_KEY], &[_, page, OF_KEY], &[_, _]) = (keys.shape(), cache.shape(), table.shape())
     else {
         return Err(Error::Shape(format!(
             "append_latent takes keys [tokens, {OF_KEY}], a cache [pages, rows of a page, {OF_KEY}] and a page table [batch, most pages]; they have \
@@ -164,31 +165,16 @@ pub fn append_latent<T: Element>(
             table.shape()
         )));
     };
-    has_shape(
-        "the sequences",
-        sequences.shape(),
-        &[tokens],
-        "one for each token",
-    )?;
-    has_shape(
-        "the positions",
-        positions.shape(),
-        &[tokens],
-        "one for each token",
-    )?;
+    check_tokens(tokens, sequences, positions, table, page)?;
     if keys.is_empty() || cache.is_empty() || table.is_empty() {
         return Ok(());
     }
     let contiguous = [keys.strides(), cache.strides()]
         .iter()
         .all(|strides| strides.last() == Some(&1));
-    if !contiguous || (width > 1 && table.strides()[1] != 1) {
-        return Err(Error::Shape(
-            "rows of keys and the rows of the page table are contiguous".into(),
-        ));
+    if !contiguous {
+        return Err(Error::Shape("rows of keys are contiguous".into()));
     }
-    number(tokens, "the number of tokens")?;
-    number(width.saturating_mul(page), "the most keys of a sequence")?;
     let nothing = positions.slice(0, 0..0)?;
     let nothing = nothing.as_bits::<f32>()?;
     let keys = keys.unsqueeze(1)?;

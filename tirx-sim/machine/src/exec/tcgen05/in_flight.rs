@@ -210,7 +210,7 @@ struct Multiplied {
 }
 
 impl Multiplied {
-    fn of(mma: &Mma, left: Shaded, right: Shaded, scales: Option<[Shaded; 2]>) -> Multiplied {
+    fn from_operands(mma: &Mma, left: Shaded, right: Shaded, scales: Option<[Shaded; 2]>) -> Multiplied {
         let (of_values, of_exactly) = match scales {
             Some([a, b]) => (Some([a.values, b.values]), a.exactly.zip(b.exactly)),
             None => (None, None),
@@ -430,7 +430,7 @@ impl Work for Product {
             let right = right.rows_from(part * columns, columns);
             let scales = factors.as_ref();
             let scales = scales.map(|(a, b)| [a.clone(), b.rows_from(part * columns, columns)]);
-            products.push(Multiplied::of(&mma, left, right, scales));
+            products.push(Multiplied::from_operands(&mma, left, right, scales));
         }
         let mut cells = vec![Vec::with_capacity(mma.rows() * mma.n); mma.group];
         for row in 0..mma.m {
