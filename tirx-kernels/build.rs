@@ -1,13 +1,20 @@
 //! Compiles the kernels of the selected families, or takes them from a package of compiled kernels.
 
 fn main() -> tirx_build::Result<()> {
-    let mut builder = tirx_build::Builder::new();
-    if cfg!(feature = "sm_90a") {
-        builder = builder.targets(["sm_90a"]);
-        // The package's build script sets it.
-        if let Some(bundle) = std::env::var_os("DEP_TIRX_KERNELS_SM90A_BUNDLE") {
-            builder = builder.bundle_dir(bundle);
-        }
+    let builder = tirx_build::Builder::new();
+    // The packages' build scripts set the variables.
+    let with = |builder: tirx_build::Builder, variable: &str| match std::env::var_os(variable) {
+        Some(bundle) => builder.bundle_dir(bundle),
+        None => builder,
+    };
+    match (cfg!(feature = "sm_80"), cfg!(feature = "sm_90a")) {
+        (true, false) => with(
+            builder.only_targets(["sm_80", "compute_80"]),
+            "DEP_TIRX_KERNELS_SM80_BUNDLE",
+        ),
+        (false, true) => with(builder.targets(["sm_90a"]), "DEP_TIRX_KERNELS_SM90A_BUNDLE"),
+        // A bundle has one or the other: nvcc compiles for both.
+        _ => builder,
     }
-    builder.compile()
+    .compile()
 }

@@ -369,7 +369,7 @@ fn declared<'a>(manifest: &'a Manifest, name: &str) -> Option<&'a Kernel> {
     manifest.kernels.iter().find(|k| k.name == name)
 }
 
-/// The texts that nvcc is to compile.
+/// The texts that nvcc is to compile; without targets those of kernels that have no code.
 pub(crate) fn jobs(manifest: &Manifest, kernels: &[GeneratedKernel]) -> Vec<Job> {
     let mut jobs = Vec::new();
     for kernel in kernels {
@@ -386,7 +386,10 @@ pub(crate) fn jobs(manifest: &Manifest, kernels: &[GeneratedKernel]) -> Vec<Job>
                 lines: compiled.cuda.lines.clone(),
                 since: compiled.cuda.since.clone(),
                 sources: compiled.sources.clone(),
-                targets: variant.targets.clone(),
+                targets: match kernel_of.left_out {
+                    true => Targets::default(),
+                    false => variant.targets.clone(),
+                },
                 options: kernel_of.options.clone(),
             });
         }

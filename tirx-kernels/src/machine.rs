@@ -6,11 +6,14 @@ use tirx_rt::Device;
 
 use crate::Result;
 
+/// Whether the kernels for Hopper have code: the package for `sm_80` has none.
+const HAS_HOPPER: bool = cfg!(any(not(feature = "sm_80"), feature = "sm_90a"));
+
 /// The properties of a device that the choice of a kernel and its blocks depend on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Machine {
     pub(crate) multiprocessors: f64,
-    /// Whether it has the instructions of sm_90a.
+    /// Whether it has the instructions of sm_90a, and the program has kernels with them.
     #[cfg_attr(not(feature = "gemm"), allow(dead_code))]
     pub(crate) hopper: bool,
 }
@@ -28,7 +31,7 @@ impl Machine {
         let machine = match device.properties()? {
             Some(properties) => Machine {
                 multiprocessors: f64::from(properties.multiprocessors),
-                hopper: properties.compute_capability == (9, 0),
+                hopper: properties.compute_capability == (9, 0) && HAS_HOPPER,
             },
             None => Machine {
                 multiprocessors: 132.0,

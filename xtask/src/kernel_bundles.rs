@@ -8,20 +8,23 @@ use crate::process::{Result, cargo, run};
 /// What crates.io takes of a package, compressed; bundles are compressed.
 const MAX_BYTES: u64 = 10 << 20;
 
-/// The package's folder, and the targets of its kernels.
-const PACKAGES: [(&str, &str); 1] = [("sm90a", "sm_90a")];
+/// The package's folder, and the options that select its kernels.
+const PACKAGES: [(&str, [&str; 2]); 2] = [
+    ("sm90a", ["--targets", "sm_90a"]),
+    ("sm80", ["--only-targets", "sm_80,compute_80"]),
+];
 
 /// Writes the file of kernels of each package; with `--locked` or `--verify` it checks them as `cargo tirx bundle` does.
 pub(crate) fn build(root: &Path, args: &[String]) -> Result<()> {
     let manifest = root.join("tirx-kernels/kernels.toml");
-    for (folder, targets) in PACKAGES {
+    for (folder, selection) in PACKAGES {
         let file = root
             .join("tirx-kernels/bundles")
             .join(folder)
             .join("kernels.bundle");
         let mut bundle = cargo(["run", "--quiet", "-p", "cargo-tirx", "--", "tirx", "bundle"]);
         bundle.arg("--manifest").arg(&manifest).arg("--out").arg(&file);
-        bundle.args(["--targets", targets]).args(args);
+        bundle.args(selection).args(args);
         if args.is_empty() {
             bundle.arg("--single-file");
         }

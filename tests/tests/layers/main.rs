@@ -57,8 +57,12 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("tirx-sim", &["tirx-source", "tirx-ir", "tirx-sim-machine"]),
     ("tirx-sim-driver", &["tirx-ir", "tirx-sim"]),
     ("tirx-rt", &["tirx-bundle", "tirx-dtype", "tirx-ir", "tirx-sim"]),
+    ("tirx-kernels-sm80", &[]),
     ("tirx-kernels-sm90a", &[]),
-    ("tirx-kernels", &["tirx-kernels-sm90a", "tirx-rt"]),
+    (
+        "tirx-kernels",
+        &["tirx-kernels-sm80", "tirx-kernels-sm90a", "tirx-rt"],
+    ),
     ("tirx-expect", &["tirx-core", "tirx-sim"]),
     ("tirx-services", &["tirx-core", "tirx-expect", "tirx-sim"]),
     ("tirx-build", &["tirx-bundle", "tirx-core"]),

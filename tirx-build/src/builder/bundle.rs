@@ -90,8 +90,12 @@ impl Builder {
             .bundle
             .clone()
             .unwrap_or_else(|| bundle::place(&manifest, &self.manifest));
-        let jobs = jobs(&manifest, &kernels);
-        let variants: Vec<&Variant> = kernels.iter().flat_map(GeneratedKernel::images).collect();
+        let variants = kernels.iter().flat_map(GeneratedKernel::images);
+        let (jobs, variants): (Vec<Job>, Vec<&Variant>) = jobs(&manifest, &kernels)
+            .into_iter()
+            .zip(variants)
+            .filter(|(job, _)| !job.targets.is_empty())
+            .unzip();
         if action != BundleAction::Write {
             let bundle = Bundle::open(&path, &path)?.ok_or_else(|| no_bundle(&path))?;
             let mut errors = Vec::new();

@@ -90,7 +90,7 @@ impl Builder {
             _ => self.take_from_bundle(environment, manifest, kernels, &all, bundle_use, &mut images)?,
         };
         let missing: Vec<usize> = (0..all.len())
-            .filter(|at| images.of_variants[*at].is_none())
+            .filter(|at| images.of_variants[*at].is_none() && !all[*at].targets.is_empty())
             .collect();
         if missing.is_empty() && images.bundled > 0 {
             return Ok(images);
@@ -202,6 +202,9 @@ impl Builder {
             .is_some_and(|profile| profile == "debug");
         let mut errors = Vec::new();
         for ((at, job), variant) in jobs.iter().enumerate().zip(variants) {
+            if job.targets.is_empty() {
+                continue;
+            }
             // With `debug` a kernel is compiled here for cuda-gdb, where possible.
             let for_debugging = debug_profile && job.options.debug && !locked;
             match bundle.offer(manifest, job, variant, locked)? {

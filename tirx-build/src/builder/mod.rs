@@ -53,6 +53,7 @@ pub struct Builder {
     manifest: PathBuf,
     out_dir: Option<PathBuf>,
     targets: Option<Vec<String>>,
+    only: Vec<String>,
     ptx: Option<String>,
     nvcc: Option<PathBuf>,
     auto_install: Option<bool>,
@@ -92,6 +93,7 @@ impl Builder {
             manifest: PathBuf::from(MANIFEST),
             out_dir: None,
             targets: None,
+            only: Vec::new(),
             ptx: None,
             nvcc: None,
             auto_install: None,
@@ -125,6 +127,13 @@ impl Builder {
     /// Compiles every kernel for these, whatever the manifest says: `["sm_90a"]`. The manifest's PTX is left out.
     pub fn targets<S: Into<String>>(mut self, targets: impl IntoIterator<Item = S>) -> Builder {
         self.targets = Some(targets.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Of each kernel's targets only these, PTX among them: `["sm_80", "compute_80"]`. A kernel without any of them has no code: it runs on the
+    /// simulator, and its launch on a GPU is an error. Targets that no kernel has are left out.
+    pub fn only_targets<S: Into<String>>(mut self, targets: impl IntoIterator<Item = S>) -> Builder {
+        self.only = targets.into_iter().map(Into::into).collect();
         self
     }
 
@@ -454,7 +463,51 @@ impl Builder {
                 .iter_mut()
                 .for_each(|kernel| kernel.targets.ptx = ptx);
         }
-        Ok(())
+        self.keep_only(manifest)
+    }
+
+    /// Leaves out the targets that [`only_targets`](Builder::only_targets) does not name.
+    fn keep_only(&self, manifest: &mut Manifest) -> Result<()> {
+        if self.only.is_empty() {
+            return Ok(());
+        }
+        let (mut native, mut ptx) = (Vec::new(), Vec::new());
+        for name in &self.only {
+            match target::parse(name) {
+                Ok(gpu) => native.push(gpu),
+                Err(error) => match target::parse_ptx(name) {
+                    Ok(Some(gpu)) => ptx.push(gpu),
+                    _ => {
+                        let message = Error::new(format_args!("Builder::only_targets: {}", error.message));
+                        return Err(message.help("name targets as the manifest does: `sm_90a`, `compute_80`"));
+                    }
+                },
+            }
+        }
+        for kernel in &mut manifest.kernels {
+            let kept = Targets {
+                native: kernel
+                    .targets
+                    .native
+                    .iter()
+                    .filter(|gpu| native.contains(gpu))
+                    .copied()
+                    .collect(),
+                ptx: kernel.targets.ptx.filter(|gpu| ptx.contains(gpu)),
+            };
+            match kept.is_empty() {
+                true => kernel.left_out = true,
+                false => kernel.targets = kept,
+            }
+        }
+        match manifest.kernels.iter().all(|kernel| kernel.left_out) && !manifest.kernels.is_empty() {
+            true => Err(Error::new(format_args!(
+                "no kernel has one of the targets {}",
+                self.only.join(", ")
+            ))
+            .help("Builder::only_targets names some of the targets of the manifest")),
+            false => Ok(()),
+        }
     }
 
     /// The nvcc to use, or the single warning that there is none.

@@ -97,6 +97,9 @@ pub struct Kernel {
     pub targets: Targets,
     /// The position of `native` among its targets, for `Manifest::resolve_native`.
     pub native_span: Option<Span>,
+    /// Whether it has no code, because none of its targets is wanted (`Builder::only_targets`). It keeps its targets, for which its launcher is
+    /// made.
+    pub left_out: bool,
     /// Whether a build without an nvcc is an error.
     pub require: bool,
     /// Multiprocessors of the GPU that it is built for, for kernel files that ask.

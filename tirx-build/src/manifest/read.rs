@@ -262,6 +262,7 @@ impl Reader {
             tune,
             targets: Targets { native, ptx },
             native_span,
+            left_out: false,
             require: kernel.require.or(defaults.raw.require).unwrap_or(false),
             multiprocessors: kernel.multiprocessors.or(defaults.raw.multiprocessors),
             tvm: kernel.tvm.as_ref().map_or(defaults.tvm, |tvm| self.release(tvm)),

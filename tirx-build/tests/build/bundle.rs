@@ -75,6 +75,57 @@ fn a_build_with_a_bundle_needs_no_nvcc_and_gives_the_same_bytes() {
 }
 
 #[test]
+fn a_bundle_of_some_targets_leaves_out_kernels_without_them() {
+    let package = Package::new();
+    package.edit(
+        "kernels.toml",
+        "entry = \"scale_rows\"",
+        "entry = \"scale_rows\"\ntargets = [\"sm_80\"]\nptx = \"none\"",
+    );
+    let only = |environment: Environment, targets: &[&str]| {
+        package.builder(environment).only_targets(targets.iter().copied())
+    };
+    let nvcc = || Environment::empty().with("TIRX_NVCC", package.nvcc("13.0"));
+    let wanted = ["sm_90a", "compute_90"];
+    let report = only(nvcc(), &wanted)
+        .bundle(BundleAction::Write, true, "MIT")
+        .unwrap();
+    let targets = |image: &(String, usize)| image.0.clone();
+    let kernels: Vec<(String, Vec<String>)> = report
+        .kernels
+        .iter()
+        .map(|kernel| (kernel.name.clone(), kernel.images.iter().map(targets).collect()))
+        .collect();
+    let each = wanted.map(String::from).to_vec();
+    assert_eq!(
+        kernels,
+        [("add::n1024".into(), each.clone()), ("add::n256".into(), each)]
+    );
+    // Without an nvcc, the kernel that was left out has a launcher and no code.
+    let report = only(none(), &wanted).build().unwrap();
+    assert_eq!((report.bundled, report.compiled, report.cached), (2, 0, 0));
+    assert!(warnings(&report).is_empty());
+    let text = package.text("out/tirx_kernels.rs");
+    let scale = text.split_once("pub mod scale").unwrap().1;
+    assert!(
+        scale.contains("fatbin: None") && scale.contains("targets: &[]"),
+        "{scale}"
+    );
+    assert!(!package.path("out/tirx/scale.fatbin").exists());
+    only(none(), &wanted)
+        .bundle(BundleAction::Locked, false, "MIT")
+        .unwrap();
+    let error = |targets: &[&str]| only(nvcc(), targets).build().unwrap_err().to_string();
+    let text = error(&["sm_89"]);
+    assert!(text.contains("no kernel has one of the targets sm_89"), "{text}");
+    let text = error(&["sm80"]);
+    assert!(
+        text.contains("Builder::only_targets: unknown architecture `sm80`"),
+        "{text}"
+    );
+}
+
+#[test]
 fn one_file_and_another_place_serve_as_well() {
     let package = Package::new();
     package.edit(
