@@ -40,9 +40,9 @@ pub(crate) enum Source {
     },
 }
 
-/// What the command line says of a tensor map.
+/// One `--tensor-map` option, parsed.
 #[derive(Clone, Debug)]
-pub(crate) struct Given {
+pub(crate) struct TensorMapOption {
     pub(crate) source: Source,
     box_shape: Vec<u64>,
     steps: Option<Vec<u64>>,
@@ -68,24 +68,28 @@ pub(crate) struct Memory<'a> {
     pub(crate) dtype: Option<DType>,
 }
 
-/// The tensor maps of the command line by name.
-pub(crate) fn given(options: &[String]) -> Result<BTreeMap<String, Given>, Failure> {
-    let mut all = BTreeMap::new();
+/// Parses the values of all `--tensor-map` options. The key is the name of the kernel's parameter.
+///
+/// # Errors
+/// An option that does not parse, or a second option for a parameter.
+pub(crate) fn parse_options(options: &[String]) -> Result<BTreeMap<String, TensorMapOption>, Failure> {
+    let mut by_parameter = BTreeMap::new();
     for text in options {
         let bad = |reason: String| usage(format_args!("bad --tensor-map: {reason}"));
         let (name, value) = literal::parameter(text).map_err(bad)?;
-        let one = parse(&value).map_err(|reason| bad(format!("`{name}`: {reason}")))?;
-        if all.insert(name.clone(), one).is_some() {
+        let option = parse(&value).map_err(|reason| bad(format!("`{name}`: {reason}")))?;
+        if by_parameter.insert(name.clone(), option).is_some() {
             return Err(bad(format!("`{name}` is given twice")));
         }
     }
-    Ok(all)
+    Ok(by_parameter)
 }
 
-fn parse(text: &str) -> Result<Given, String> {
+/// Parses `WHAT,box=…,…`, the part of an option after `NAME=`.
+fn parse(text: &str) -> Result<TensorMapOption, String> {
     let mut parts = text.split(',').map(str::trim);
     let what = parts.next().unwrap_or_default();
-    let mut one = Given {
+    let mut option = TensorMapOption {
         source: source(what)?,
         box_shape: Vec::new(),
         steps: None,
@@ -105,24 +109,24 @@ fn parse(text: &str) -> Result<Given, String> {
         let mode = |known: &[u32]| {
             let place = known.iter().position(|bytes| bytes.to_string() == value);
             let number = place.and_then(|place| u32::try_from(place).ok());
-            number.ok_or_else(|| format!("{key} is one of {known:?} bytes, found `{value}`"))
+            number.ok_or_else(|| format!("{key} is option of {known:?} bytes, found `{value}`"))
         };
         match key {
-            "box" => one.box_shape = list(value)?,
-            "steps" => one.steps = Some(list(value)?),
-            "shape" => one.shape = Some(list(value)?),
-            "strides" => one.strides = Some(list(value)?),
+            "box" => option.box_shape = list(value)?,
+            "steps" => option.steps = Some(list(value)?),
+            "shape" => option.shape = Some(list(value)?),
+            "strides" => option.strides = Some(list(value)?),
             "offset" => {
-                one.offset = value
+                option.offset = value
                     .parse()
                     .map_err(|_| format!("`{value}` is no number of bytes"))?
             }
-            "dtype" => one.element = Some(element(value)?),
-            "swizzle" => one.swizzle = mode(&[0, 32, 64, 128])?,
-            "l2" => one.l2_promotion = mode(&[0, 64, 128, 256])?,
-            "interleave" => one.interleave = mode(&[0, 16, 32])?,
+            "dtype" => option.element = Some(element(value)?),
+            "swizzle" => option.swizzle = mode(&[0, 32, 64, 128])?,
+            "l2" => option.l2_promotion = mode(&[0, 64, 128, 256])?,
+            "interleave" => option.interleave = mode(&[0, 16, 32])?,
             "fill" => {
-                one.nan_fill = match value {
+                option.nan_fill = match value {
                     "zeros" => false,
                     "nan" => true,
                     _ => return Err(format!("fill is `zeros` or `nan`, found `{value}`")),
@@ -136,9 +140,9 @@ fn parse(text: &str) -> Result<Given, String> {
             }
         }
     }
-    match one.box_shape.is_empty() {
-        true => Err("the box (the part that one copy moves) is missing: give box=64x32".to_string()),
-        false => Ok(one),
+    match option.box_shape.is_empty() {
+        true => Err("the box (the part that option copy moves) is missing: give box=64x32".to_string()),
+        false => Ok(option),
     }
 }
 
@@ -177,7 +181,7 @@ fn element(name: &str) -> Result<(u32, u32), String> {
         .ok_or_else(|| format!("a tensor map has no elements of `{name}`"))
 }
 
-impl Given {
+impl TensorMapOption {
     /// The tensor of a file, or a new one of zeros; `None` where a parameter has it.
     pub(crate) fn array(&self, name: &str) -> Result<Option<Array>, Failure> {
         match &self.source {

@@ -120,8 +120,8 @@ fn toolchain_files(environment: &Environment, found: &Found<'_>) -> Vec<PathBuf>
     watches
 }
 
-/// For a variable that names a toolkit without an nvcc: the nearest existing folder that would change when one is
-/// installed.
+/// The folders to watch if `CUDA_HOME` or `CUDA_PATH` names a toolkit without an nvcc. For each variable it is the nearest existing
+/// folder that changes when an nvcc is installed there, unless Cargo would take too long to scan that folder.
 fn homes_without_nvcc(environment: &Environment) -> Vec<PathBuf> {
     let named = ["CUDA_HOME", "CUDA_PATH"]
         .into_iter()
@@ -132,11 +132,11 @@ fn homes_without_nvcc(environment: &Environment) -> Vec<PathBuf> {
             let places = [home.join("bin"), home.clone(), home.parent()?.to_path_buf()];
             places.into_iter().find(|place| place.is_dir())
         })
-        .filter(|dir| few(dir))
+        .filter(|dir| small_with_subfolders(dir))
         .collect()
 }
 
-/// Whether a folder is small enough for Cargo to scan at every build without a noticeable delay.
+/// Whether a folder has no subfolders and is small enough for Cargo to scan at every build without a noticeable delay.
 fn small(dir: &Path) -> bool {
     let entries = fs::read_dir(dir).map(|entries| entries.flatten().take(4000).collect::<Vec<_>>());
     entries.is_ok_and(|entries| {
@@ -147,8 +147,8 @@ fn small(dir: &Path) -> bool {
     })
 }
 
-/// As [`small`], for a folder with subfolders, which Cargo scans, too.
-fn few(dir: &Path) -> bool {
+/// Whether a folder is small enough, like [`small`], counting its subfolders: Cargo scans them, too.
+fn small_with_subfolders(dir: &Path) -> bool {
     let mut left = 2000usize;
     let mut folders = vec![dir.to_path_buf()];
     while let Some(folder) = folders.pop() {

@@ -166,7 +166,8 @@ impl Gpu {
         GPUS.into_iter().find(|gpu| gpu.name.eq_ignore_ascii_case(name))
     }
 
-    /// One multiprocessor with its share of the memories: a small launch takes its time as a launch that fills the GPU.
+    /// A GPU of one multiprocessor, with that multiprocessor's share of the bandwidths and of the tensor cores' rate. A few blocks take as
+    /// long on it as they take when the whole GPU runs such blocks, so a small launch can stand for a large one.
     pub fn multiprocessor(self) -> Gpu {
         let count = self.multiprocessors as f64;
         Gpu {

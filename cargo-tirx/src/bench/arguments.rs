@@ -14,7 +14,7 @@ use super::values;
 use crate::failure::{Result, user};
 use crate::npy;
 use crate::simulate::{inferred_shape, named, scalar, shown_name};
-use crate::tensor_map::{self, Source};
+use crate::tensor_map::{self, Source, TensorMapOption};
 
 /// The arguments of a call.
 pub(crate) struct BoundArguments {
@@ -40,7 +40,7 @@ pub(crate) fn arguments(given: Given<'_>, stream: &Stream, code: &KernelCode) ->
     let names: Vec<String> = func.params.iter().map(|param| shown_name(func, param)).collect();
     let mut sizes = named("--size", given.sizes)?;
     let mut scalars = named("--scalar", given.scalars)?;
-    let mut maps = tensor_map::given(given.tensor_maps)?;
+    let mut maps = tensor_map::parse_options(given.tensor_maps)?;
     let mut numbers: Vec<(String, String)> = code
         .values
         .iter()
@@ -180,7 +180,7 @@ pub(crate) fn arguments(given: Given<'_>, stream: &Stream, code: &KernelCode) ->
 /// A tensor map of the command line, and its tensor where no parameter has it.
 fn made(
     stream: &Stream,
-    map: &tensor_map::Given,
+    map: &TensorMapOption,
     name: &str,
     number: usize,
     names: &[String],

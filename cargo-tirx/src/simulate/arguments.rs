@@ -85,7 +85,7 @@ fn of_rank(command: &Simulate, func: &PrimFunc, names: &[String], rank: u32) -> 
     let mut files = named("--arg", &command.args)?;
     let mut scalars = named("--scalar", &command.scalars)?;
     let mut outs = named("--out", &command.outs)?;
-    let mut given = tensor_map::given(&command.tensor_maps)?;
+    let mut given = tensor_map::parse_options(&command.tensor_maps)?;
     let many = command.ranks > 1;
     if many {
         if let Some((name, file)) = outs.iter().find(|(_, file)| !file.contains(RANK)) {

@@ -151,8 +151,9 @@ fn candidates<'a>(
     kernel.candidates.iter().map(prepared).collect()
 }
 
-/// The arguments of a point as a command line gives them: extents, and scalars.
-fn given(code: &KernelCode, names: &[String], point: &[i64]) -> (Vec<String>, Vec<String>) {
+/// The values of `--size` and of `--scalar` (`NAME=VALUE`) that call the kernel at a point of its tuning. `point` has one number for each
+/// of `names`: an extent of a tensor's shape is a size, any other name is a scalar parameter.
+fn command_line_of_point(code: &KernelCode, names: &[String], point: &[i64]) -> (Vec<String>, Vec<String>) {
     let extents: Vec<String> = (open_extents(&code.authored).iter())
         .map(|var| var.name().to_string())
         .collect();
@@ -160,12 +161,13 @@ fn given(code: &KernelCode, names: &[String], point: &[i64]) -> (Vec<String>, Ve
         .iter()
         .zip(point)
         .partition(|(name, _)| extents.contains(name));
-    let text = |all: Vec<(&String, &i64)>| {
-        all.iter()
+    let options = |pairs: Vec<(&String, &i64)>| {
+        pairs
+            .iter()
             .map(|(name, value)| format!("{name}={value}"))
             .collect()
     };
-    (text(sizes), text(scalars))
+    (options(sizes), options(scalars))
 }
 
 /// Calls each candidate once with equal inputs, and compares its outputs with those of the first.
@@ -177,7 +179,7 @@ fn verify(stream: &Stream, kernel: &TunedKernel, candidates: &[Candidate<'_>], p
         kernel: loaded,
     } in candidates
     {
-        let (sizes, scalars) = given(code, &kernel.sizes, point);
+        let (sizes, scalars) = command_line_of_point(code, &kernel.sizes, point);
         let given = Given {
             sizes: &sizes,
             scalars: &scalars,
@@ -268,7 +270,7 @@ fn measured(
     let mut points = Vec::new();
     for point in &kernel.points {
         verify(&stream, kernel, candidates, point)?;
-        let (sizes, scalars) = given(candidates[0].code, &kernel.sizes, point);
+        let (sizes, scalars) = command_line_of_point(candidates[0].code, &kernel.sizes, point);
         let given = Given {
             sizes: &sizes,
             scalars: &scalars,

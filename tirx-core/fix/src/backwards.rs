@@ -89,7 +89,7 @@ pub(super) fn alternatives(call: &OldCall, temporary: &str) -> Alternatives {
     out.edits
         .extend(values::acquiring(op, &given).into_iter().map(Edit::Call));
     if let Some((_, _, argument, value)) = special {
-        set(&mut given, argument, Argument::of_literal(value.clone()));
+        set(&mut given, argument, Argument::from_literal(value.clone()));
     }
     for Variant { given, before } in variants(given, temporary) {
         for instruction in instructions() {
@@ -296,7 +296,7 @@ fn with_guard(mut given: Given) -> Given {
         value_of(&given, "predicate").filter(|condition| condition.known() != Some(&Literal::Int(-1)));
     if let Some(condition) = condition.filter(|_| !fills).cloned() {
         set(&mut given, "pred", condition);
-        set(&mut given, "predicate", Argument::of_literal(Literal::Int(-1)));
+        set(&mut given, "predicate", Argument::from_literal(Literal::Int(-1)));
     }
     given
 }
@@ -309,7 +309,7 @@ fn with_single_block(mut given: Given) -> Given {
     };
     let is_one = number(&given, "cta_mask").is_some_and(|mask| mask.count_ones() == 1);
     if is_one && value_of(&given, "multicast").is_none() {
-        set(&mut given, "cta_mask", Argument::of_literal(Literal::Int(0)));
+        set(&mut given, "cta_mask", Argument::from_literal(Literal::Int(0)));
     }
     given
 }
@@ -346,12 +346,12 @@ fn with_policy(mut given: Given) -> Given {
         set(
             &mut given,
             "cache_hint",
-            Argument::of_literal(Literal::Text(String::new())),
+            Argument::from_literal(Literal::Text(String::new())),
         );
         set(
             &mut given,
             "cache_policy",
-            Argument::of_text(&format!("T.uint64(0x{bits:016x})")),
+            Argument::from_text(&format!("T.uint64(0x{bits:016x})")),
         );
     }
     given
@@ -366,11 +366,11 @@ fn in_other_block(given: &mut Given, temporary: &str) -> Vec<Vec<String>> {
     let before = mapa(temporary, bar, rank).map(|call| vec![format!("{temporary}: T.uint32"), call]);
     let before = before.to_vec();
     given.retain(|(name, _)| *name != "remote");
-    set(given, "bar", Argument::of_text(temporary));
+    set(given, "bar", Argument::from_text(temporary));
     set(
         given,
         "space",
-        Argument::of_literal(Literal::Text("shared::cluster".into())),
+        Argument::from_literal(Literal::Text("shared::cluster".into())),
     );
     before
 }
@@ -385,10 +385,10 @@ fn one_address(given: &Given) -> Option<Given> {
         return None;
     }
     let sum = format!("T.cuda.get_tmem_addr({}, {row}, {col})", address.1.first()?.text);
-    let zero = || vec![Argument::of_literal(Literal::Int(0))];
+    let zero = || vec![Argument::from_literal(Literal::Int(0))];
     let parts = given.iter().map(|(name, values)| match *name {
         name @ ("row" | "col") => (name, zero()),
-        name if name == address.0 => (name, vec![Argument::of_text(&sum)]),
+        name if name == address.0 => (name, vec![Argument::from_text(&sum)]),
         name => (name, values.clone()),
     });
     Some(parts.collect())

@@ -103,8 +103,8 @@ pub(super) enum Literal {
 }
 
 impl Argument {
-    /// One that a signature gives.
-    pub(super) fn of_literal(literal: Literal) -> Argument {
+    /// An argument that the file does not contain, such as a default of a signature: a literal in Python's spelling.
+    pub(super) fn from_literal(literal: Literal) -> Argument {
         Argument {
             text: match &literal {
                 Literal::Int(value) => value.to_string(),
@@ -118,8 +118,8 @@ impl Argument {
         }
     }
 
-    /// One that is made of others.
-    pub(super) fn of_text(text: &str) -> Argument {
+    /// An argument whose text is put together from other arguments; its value is not known.
+    pub(super) fn from_text(text: &str) -> Argument {
         Argument {
             text: text.to_string(),
             literal: None,
@@ -151,7 +151,7 @@ impl Argument {
             }
             _ => format!("{start} + {at}]"),
         };
-        (!element.starts_with('*')).then(|| (0..count).map(|at| Argument::of_text(&behind(at))).collect())
+        (!element.starts_with('*')).then(|| (0..count).map(|at| Argument::from_text(&behind(at))).collect())
     }
 
     pub(super) fn new(e: &ast::Expr, text: &str) -> Argument {

@@ -54,8 +54,8 @@ pub(super) fn bound(op: Op, call: &OldCall) -> Option<Given> {
         let value = by_position.or(by_name.map(|(_, value)| value)).cloned();
         let value = value.or_else(|| {
             Some(match default {
-                lang::RowDefault::Int(value) => Argument::of_literal(Literal::Int(value)),
-                lang::RowDefault::Text(text) => Argument::of_literal(Literal::Text(text.into())),
+                lang::RowDefault::Int(value) => Argument::from_literal(Literal::Int(value)),
+                lang::RowDefault::Text(text) => Argument::from_literal(Literal::Text(text.into())),
                 lang::RowDefault::None => return None,
             })
         });

@@ -414,7 +414,7 @@ fn distance_of_halves(given: &Given) -> Option<Argument> {
     };
     let is_packed = [number("pack"), number("unpack")].contains(&Some(1));
     let distance = number("num")? * if is_packed { 2 } else { 1 };
-    Some(Argument::of_literal(Literal::Int(distance)))
+    Some(Argument::from_literal(Literal::Int(distance)))
 }
 
 /// Which operands 0.26 converts itself and 0.27 wants in the instruction's dtype.

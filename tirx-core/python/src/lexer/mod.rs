@@ -56,8 +56,9 @@ impl<'src> Lexer<'src> {
         }
     }
 
-    /// Reads a part of a file, as within brackets.
-    pub(crate) fn part(source: &'src str, range: TextRange) -> Lexer<'src> {
+    /// Reads the expression in `range` of a file. The lexer starts inside of a bracket, so that line breaks are white space and the first
+    /// line is not indentation.
+    pub(crate) fn from_range(source: &'src str, range: TextRange) -> Lexer<'src> {
         Lexer {
             bytes: &source.as_bytes()[..range.end().to_usize()],
             at: range.start().to_usize(),

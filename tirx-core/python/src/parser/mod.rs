@@ -76,7 +76,7 @@ pub fn parse_expression(
     range: TextRange,
     limits: Limits,
 ) -> std::result::Result<Expr, SyntaxError> {
-    let mut parser = Parser::new(source, Lexer::part(source, range), limits);
+    let mut parser = Parser::new(source, Lexer::from_range(source, range), limits);
     let read = parser.expression_list(expr::Context::default());
     let read = read.and_then(|e| match parser.current.kind {
         TokenKind::EndOfFile => Ok(e),

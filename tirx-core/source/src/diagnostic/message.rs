@@ -67,14 +67,17 @@ impl TextRange {
         })
     }
 
-    /// Number of characters of the first line that are underlined; at least one.
-    fn width(&self) -> usize {
-        let rest = (self.text.trim_end().chars().count() + 1).saturating_sub(self.start.1 as usize);
-        let width = match self.end.0 == self.start.0 {
-            true => rest.min(self.end.1.saturating_sub(self.start.1) as usize),
-            false => rest,
+    /// Number of characters of the first line that are underlined: up to the end of the range, or of the line if the range continues
+    /// on the next one. At least 1, so that an empty range shows, too.
+    fn underlined_characters(&self) -> usize {
+        let ((first_line, start_column), (last_line, end_column)) = (self.start, self.end);
+        // Columns count from 1.
+        let up_to_line_end = (self.text.trim_end().chars().count() + 1).saturating_sub(start_column as usize);
+        let characters = match first_line == last_line {
+            true => up_to_line_end.min(end_column.saturating_sub(start_column) as usize),
+            false => up_to_line_end,
         };
-        width.max(1)
+        characters.max(1)
     }
 }
 
@@ -107,7 +110,8 @@ impl Message {
         }
     }
 
-    /// A diagnostic over the texts that it points into. The calls around its span are notes behind its own, unless one of these is there.
+    /// Resolves a diagnostic. If its span is in code that other code calls, each of these calls becomes a note after the diagnostic's own
+    /// notes, up to `MAX_NOTES` notes in total; a call that a note already points at is left out.
     pub fn of(diagnostic: &Diagnostic, sources: &SourceMap) -> Message {
         let mut message = Message::new(Level::Error, diagnostic.message.as_str());
         message.place = TextRange::from_span(sources, diagnostic.span);

@@ -65,28 +65,34 @@ impl Machine<'_, '_> {
     /// The lanes that a strand's shuffle needs, of those that are alive.
     pub(super) fn needed(&self, shuffle: &Shuffle, strand: &Strand) -> Result<u32, Box<Trap>> {
         if let Operand::S(s) = shuffle.mask {
-            let named = strand.scalars[s as usize] as u32;
-            return self.check_mask(named, strand.mask);
+            let member_mask = strand.scalars[s as usize] as u32;
+            return self.lanes_to_wait_for(member_mask, strand.mask);
         }
         let mut arguments = Arguments::new();
         self.arguments(shuffle, strand, &mut arguments);
         let mut needed = 0;
         for lane in 0..LANES as u32 {
             if strand.mask >> lane & 1 != 0 {
-                needed |= self.check_mask(arguments.mask[lane as usize], 1 << lane)?;
+                needed |= self.lanes_to_wait_for(arguments.mask[lane as usize], 1 << lane)?;
             }
         }
         Ok(needed)
     }
 
-    fn check_mask(&self, named: u32, lanes: u32) -> Result<u32, Box<Trap>> {
-        let missing = lanes & !named;
+    /// The lanes that must arrive before `lanes` can exchange values: those that `member_mask`, the mask operand of the instruction, names
+    /// and that have not ended.
+    ///
+    /// # Errors
+    /// A lane of `lanes` that the mask does not name; PTX leaves this undefined.
+    fn lanes_to_wait_for(&self, member_mask: u32, lanes: u32) -> Result<u32, Box<Trap>> {
+        let missing = lanes & !member_mask;
         if missing != 0 {
             let lane = missing.trailing_zeros();
-            let message = format!("lane {lane} takes part with mask {named:#010x}, which does not name it");
+            let message =
+                format!("lane {lane} takes part with mask {member_mask:#010x}, which does not name it");
             return Err(Trap::new(FaultKind::InvalidLanes, lane, message));
         }
-        Ok(named & self.warp.alive)
+        Ok(member_mask & self.warp.alive)
     }
 
     /// Exchanges the values of `lanes`, all of which have arrived. Gives the result where it is uniform.

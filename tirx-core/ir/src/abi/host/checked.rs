@@ -155,7 +155,9 @@ pub fn is_computed(expr: &Expr) -> bool {
     )
 }
 
-/// Whether an expression contains arithmetic.
+/// Whether the value of an expression is a result of arithmetic, which may overflow: it is an operator's result, or a cast, an arm of
+/// `if_then_else` or a name of such a value. `bound` gives the value that a name is bound to. Comparisons and logic give bools, so the
+/// arithmetic in their operands does not count.
 pub fn is_arithmetic(expr: &Expr, bound: Bound<'_>) -> bool {
     match &expr.kind {
         ExprKind::Binary(op, ..) => !op.is_comparison() && !op.is_logical(),

@@ -28,22 +28,24 @@ const MOVE_AND_SIGNAL: &[Arg] = &[
     arg("pe", I32),
 ];
 
-fn signal(call: &Operands, _: Machine) -> Result<Words, String> {
-    let number = if call.text("sig_op") == "add" {
+/// Fills `$op$`: the constant of `nvshmem.h` for the text `sig_op`.
+fn signal_op_words(call: &Operands, _: Machine) -> Result<Words, String> {
+    let constant = if call.text("sig_op") == "add" {
         "NVSHMEM_SIGNAL_ADD"
     } else {
         "NVSHMEM_SIGNAL_SET"
     };
     Ok(Words {
-        texts: vec![("op", number.into())],
+        texts: vec![("op", constant.into())],
         ..Words::default()
     })
 }
 
-fn comparison(call: &Operands, _: Machine) -> Result<Words, String> {
-    let name = format!("NVSHMEM_CMP_{}", call.text("cmp").to_uppercase());
+/// Fills `$comparison$`: the constant of `nvshmem.h` for the text `cmp`.
+fn comparison_words(call: &Operands, _: Machine) -> Result<Words, String> {
+    let constant = format!("NVSHMEM_CMP_{}", call.text("cmp").to_uppercase());
     Ok(Words {
-        texts: vec![("comparison", name)],
+        texts: vec![("comparison", constant)],
         ..Words::default()
     })
 }
@@ -59,7 +61,7 @@ const fn moves(name: &'static str, script: &'static str, body: &'static str) -> 
 }
 
 const fn signals(name: &'static str, script: &'static str, body: &'static str) -> Row {
-    Row::new(name, script, code(body).headers(HEADERS).words(signal))
+    Row::new(name, script, code(body).headers(HEADERS).words(signal_op_words))
         .args(MOVE_AND_SIGNAL)
         .arch(VOLTA)
         .traits(Traits::SYNC)
@@ -126,12 +128,12 @@ rows! { $ nvshmem {
         "nvshmemx_putmem_signal_nbi_block(const_cast<void*>(dst), src, nelems, (uint64_t*)sig_addr, signal, $op$, pe);");
     /// Updates the signal `sig_addr` of GPU `pe` with `signal`: sets it or adds.
     NvshmemSignalOp = Row::new("tirx.nvshmem.signal_op", "nvshmem.signal_op",
-        code("nvshmemx_signal_op((uint64_t*)sig_addr, signal, $op$, pe);").headers(HEADERS).words(signal))
+        code("nvshmemx_signal_op((uint64_t*)sig_addr, signal, $op$, pe);").headers(HEADERS).words(signal_op_words))
         .args(&[arg("sig_addr", GENERIC), arg("signal", U64), arg("sig_op", SIGNAL), arg("pe", I32)])
         .arch(VOLTA).traits(Traits::SYNC).section("NVSHMEM: signals");
     /// Waits until the comparison `cmp` of the variable `ivar` with `cmp_value` holds.
     NvshmemWaitUntil = Row::new("tirx.nvshmem.wait_until", "nvshmem.wait_until",
-        code("nvshmem_uint64_wait_until((uint64_t*)ivar, $comparison$, cmp_value);").headers(HEADERS).words(comparison))
+        code("nvshmem_uint64_wait_until((uint64_t*)ivar, $comparison$, cmp_value);").headers(HEADERS).words(comparison_words))
         .signature("(ivar, cmp, cmp_value, type='uint64_t')")
         .args(&[
             arg("ivar", GENERIC), arg("cmp", ArgKind::Text(&["eq", "ne", "gt", "ge", "lt", "le"])), arg("cmp_value", U64),

@@ -178,7 +178,7 @@ fn read_all<const ALL: bool, const CHECK: bool>(
     mask: u32,
 ) -> bool {
     let seen = *order.floor(stamp.warp());
-    let (epoch, bit) = (epoch_bits(order), 1 << stamp.warp());
+    let (epoch, warp_bit) = (epoch_bits(order), 1 << stamp.warp());
     let mut doubtful = false;
     let mut last = u32::MAX;
     for (lane, place) in places.iter().enumerate() {
@@ -196,7 +196,7 @@ fn read_all<const ALL: bool, const CHECK: bool>(
         last = *place;
         doubtful |= cell.write.segment() >= seen[cell.write.warp()];
         if CHECK {
-            record(cell, stamp.0 | lane as u64, epoch, bit);
+            record(cell, stamp.0 | lane as u64, epoch, warp_bit);
         }
     }
     doubtful
@@ -235,6 +235,8 @@ pub(crate) fn write(
     Ok(())
 }
 
+/// An error if a read of this epoch is not ordered before the write `stamp`: a read by another warp, or by another lane of the same
+/// warp since its last warp barrier.
 #[inline(always)]
 fn check_reads(order: &Order, cell: &Cell, stamp: Stamp) -> Result<(), Finding> {
     if cell.readers >> 32 != order.epoch() as u64 {
@@ -249,14 +251,12 @@ fn check_reads(order: &Order, cell: &Cell, stamp: Stamp) -> Result<(), Finding> 
     Ok(())
 }
 
-/// Records a read; `epoch` and `bit` are the epoch and the warp as `Cell::readers` has them.
+/// Records a read. `epoch` is the current epoch in the high half, `warp_bit` has the reading warp's bit in the low half, as in
+/// [`Cell::readers`]. A block barrier, which starts an epoch, orders all earlier reads: they are dropped.
 #[inline(always)]
-fn record(cell: &mut Cell, stamp: u64, epoch: u64, bit: u64) {
+fn record(cell: &mut Cell, stamp: u64, epoch: u64, warp_bit: u64) {
     cell.read = Stamp(stamp).together_with(cell.read);
-    let before = if (cell.readers ^ epoch) >> 32 == 0 {
-        cell.readers
-    } else {
-        epoch
-    };
-    cell.readers = before | bit;
+    let is_same_epoch = cell.readers >> 32 == epoch >> 32;
+    let readers = if is_same_epoch { cell.readers } else { epoch };
+    cell.readers = readers | warp_bit;
 }
