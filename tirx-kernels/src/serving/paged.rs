@@ -123,7 +123,7 @@ impl Workspace {
         // Calls with fewer blocks have more ranges, up to about two waves of blocks.
         let blocks = match options.splits {
             Some(_) => 0,
-            None => (2.3 * division.resident) as usize,
+            None => (2.3 * division.resident_blocks) as usize,
         };
         Ok(Workspace {
             partial: Tensor::zeros(
@@ -148,12 +148,14 @@ struct Division {
     of_value: usize,
     /// Rows of a tile: queries times heads that share a head of K.
     rows: usize,
-    /// The rows of the largest tile of the function.
+    /// The largest value of `rows` that later calls of the function with this workspace may have.
     most_rows: usize,
+    /// Tiles of each sequence and head of K.
     tiles: usize,
+    /// Ranges into which the keys of a sequence are divided; each range of a tile is a block.
     splits: usize,
     /// Blocks that the GPU holds at a time.
-    resident: f64,
+    resident_blocks: f64,
 }
 
 impl Division {
@@ -180,7 +182,7 @@ impl Division {
         let all_rows = queries * (heads / heads_of_k);
         let rows = if all_rows <= 8 { 8 } else { 16 };
         // Two blocks fit into the shared memory of a multiprocessor.
-        Division::new(
+        Division::from_rows(
             stream,
             [batch, heads_of_k, head],
             [all_rows, rows],
@@ -191,41 +193,44 @@ impl Division {
         )
     }
 
-    /// Of `all_rows` rows for each sequence and head of K, in tiles of `rows`.
-    fn new(
+    /// Divides the queries of each sequence and head of K, which are `all_rows` rows, into tiles of `rows` rows, and the keys into ranges.
+    /// `page` is the number of rows of a page, `blocks_per_multiprocessor` how many blocks of the kernel run on a multiprocessor at a time.
+    fn from_rows(
         stream: &Stream,
         [batch, heads_of_k, of_value]: [usize; 3],
         [all_rows, rows]: [usize; 2],
-        blocks_of_multiprocessor: f64,
+        blocks_per_multiprocessor: f64,
         page: usize,
         page_table: &Tensor<i32>,
         options: Options,
     ) -> Result<Division> {
-        let &[_, width] = page_table.shape() else {
+        let &[_, pages_per_sequence] = page_table.shape() else {
             return Err(Error::Shape(format!(
                 "the page table has the shape [batch, most pages of a sequence], not {:?}",
                 page_table.shape()
             )));
         };
         let tiles = all_rows.div_ceil(rows);
-        let resident = blocks_of_multiprocessor * Machine::of_device(&stream.device())?.multiprocessors;
-        let longest = options
+        let resident_blocks =
+            blocks_per_multiprocessor * Machine::of_device(&stream.device())?.multiprocessors;
+        let longest_sequence = options
             .longest
             .unwrap_or(usize::MAX)
-            .min(width.saturating_mul(page));
+            .min(pages_per_sequence.saturating_mul(page));
         let splits = match options.splits {
             Some(splits) => splits.clamp(1, MAX_SPLITS),
-            None => splits(batch * tiles * heads_of_k, longest, resident),
+            None => splits(batch * tiles * heads_of_k, longest_sequence, resident_blocks),
         };
         Ok(Division {
             batch,
             heads_of_k,
             of_value,
             rows,
+            // Decoding has tiles of 8 or 16 rows, latent attention tiles of 16 or 64.
             most_rows: rows.max(16),
             tiles,
             splits,
-            resident,
+            resident_blocks,
         })
     }
 
@@ -259,9 +264,9 @@ impl Division {
 
 /// The ranges with the least time for `blocks` blocks per range: waves of blocks, each with its share of the keys and the time that 64 keys
 /// take to fill the pipeline; ranges add the time of their combination.
-fn splits(blocks: usize, longest: usize, resident: f64) -> usize {
+fn splits(blocks: usize, longest: usize, resident_blocks: f64) -> usize {
     let time = |splits: usize| {
-        let waves = ((blocks * splits) as f64 / resident).ceil();
+        let waves = ((blocks * splits) as f64 / resident_blocks).ceil();
         let combination = if splits > 1 { 64.0 + splits as f64 } else { 0.0 };
         waves * (longest as f64 / splits as f64 + 64.0) + combination
     };

@@ -75,7 +75,8 @@ impl Real {
     }
 }
 
-/// A float format as IEEE 754 has them: bits of precision, and the least and greatest exponent.
+/// A float format with an infinity and subnormal numbers, as IEEE 754 defines them: bits of precision (the hidden bit included), and the
+/// least and greatest exponent of normal numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Float {
     precision: i32,
@@ -118,23 +119,27 @@ fn float_of(element: Element) -> Option<Float> {
     })
 }
 
-/// How many times `2^quantum` goes into a magnitude.
-fn quanta(magnitude: u64, exponent: i32, quantum: i32, rounding: Rounding, negative: bool) -> u128 {
-    let shift = quantum.saturating_sub(exponent);
-    if shift <= 0 {
-        return (magnitude as u128) << (-shift).min(63);
+/// Rounds `magnitude * 2^exponent` to a multiple of `2^quantum`; gives the factor of `2^quantum`. `negative` is the sign of the number,
+/// which the rounding modes towards an infinity need.
+fn round_to_quantum(magnitude: u64, exponent: i32, quantum: i32, rounding: Rounding, negative: bool) -> u128 {
+    let dropped_bits = quantum.saturating_sub(exponent);
+    if dropped_bits <= 0 {
+        // Exact. Callers pass a distance above 63 only with a magnitude of 0.
+        return (magnitude as u128) << (-dropped_bits).min(63);
     }
-    let shift = shift.min(127) as u32;
-    let (whole, rest) = (magnitude as u128 >> shift, magnitude as u128 & ((1 << shift) - 1));
-    let half = 1u128 << (shift - 1);
-    let up = match rounding {
+    // A magnitude has 64 bits: from 65 dropped bits on the results are the same.
+    let dropped_bits = dropped_bits.min(127) as u32;
+    let whole = magnitude as u128 >> dropped_bits;
+    let rest = magnitude as u128 & ((1 << dropped_bits) - 1);
+    let half = 1u128 << (dropped_bits - 1);
+    let away_from_zero = match rounding {
         Rounding::Nearest => rest > half || rest == half && whole & 1 == 1,
         Rounding::NearestAway => rest >= half,
         Rounding::Zero => false,
         Rounding::Down => rest != 0 && negative,
         Rounding::Up => rest != 0 && !negative,
     };
-    whole + up as u128
+    whole + away_from_zero as u128
 }
 
 impl Float {
@@ -185,7 +190,7 @@ impl Float {
             } => {
                 let top = exponent + 63 - magnitude.leading_zeros() as i32;
                 let quantum = top.max(self.least) - (self.precision - 1);
-                let steps = quanta(magnitude, exponent, quantum, rounding, negative);
+                let steps = round_to_quantum(magnitude, exponent, quantum, rounding, negative);
                 let field = (quantum + self.precision - 1 - self.least) as u128;
                 // A carry of the steps moves on to the next exponent.
                 let code = (field << (self.precision - 1)) + steps;
@@ -310,7 +315,7 @@ impl Cvt {
         }
         Real::Finite {
             negative,
-            magnitude: quanta(magnitude, exponent, 0, self.rounding, negative) as u64,
+            magnitude: round_to_quantum(magnitude, exponent, 0, self.rounding, negative) as u64,
             exponent: 0,
         }
     }
@@ -331,7 +336,8 @@ impl Cvt {
                 let steps = if exponent >= 64 && magnitude != 0 {
                     i128::MAX
                 } else {
-                    quanta(magnitude, exponent, 0, self.rounding, negative).min(i128::MAX as u128) as i128
+                    round_to_quantum(magnitude, exponent, 0, self.rounding, negative).min(i128::MAX as u128)
+                        as i128
                 };
                 if negative { -steps } else { steps }
             }

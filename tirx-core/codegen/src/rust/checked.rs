@@ -7,7 +7,7 @@ use crate::ir::abi;
 use crate::ir::abi::host::checked::{Bound, Checked, CheckedSpelling, is_arithmetic};
 use crate::ir::{BinOp, DType, Expr, ExprKind, print_expr};
 
-/// An integer that is computed.
+/// An integer that the launcher computes without wrapping.
 pub(super) struct Wide {
     /// The Rust expression of a `::tirx_rt::host::Wide`.
     pub(super) text: String,
@@ -18,15 +18,16 @@ pub(super) struct Wide {
 }
 
 impl Wide {
-    /// The call that gives the extent in the driver's type.
-    pub(super) fn extent(&self, tag: &str, value: &Expr) -> String {
+    /// The Rust call that checks this integer as the launch extent `tag` (`blockIdx.x`) and converts it to `u32`. On an error the call
+    /// shows `expr`, the kernel's expression of the extent, and the values in it.
+    pub(super) fn launch_extent_call(&self, tag: &str, expr: &Expr) -> String {
         let values: Vec<String> = (self.values.iter())
             .map(|(name, text)| format!("({name:?}, {text})"))
             .collect();
         format!(
             "::tirx_rt::host::launch_extent(KERNEL, {tag:?}, {}, {:?}, &[{}])?",
             self.text,
-            print_expr(value),
+            print_expr(expr),
             values.join(", ")
         )
     }

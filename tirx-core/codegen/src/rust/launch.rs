@@ -92,7 +92,7 @@ impl HostPrinter<'_> {
             let extent = match printer.value(value) {
                 Ok(Value::Int(v)) if u32::try_from(v).is_ok() => v.to_string(),
                 Ok(Value::Code(code)) => match exact(&mut printer) {
-                    Some(checked) => checked.extent(tag, value),
+                    Some(checked) => checked.launch_extent_call(tag, value),
                     None => extent_call(tag, &code.text, value),
                 },
                 _ => {
@@ -101,7 +101,7 @@ impl HostPrinter<'_> {
                     if let Some(checked) = exact(&mut self.printer) {
                         let name = printer.names.fresh(tag);
                         let mut computed = code;
-                        computed.text = checked.extent(tag, value);
+                        computed.text = checked.launch_extent_call(tag, value);
                         call_args.push(computed);
                         config.set(*param, name.clone());
                         params.push((name, "u32".to_string(), format!("launch extent `{tag}`")));

@@ -183,7 +183,7 @@ impl Message {
             .map(|c| if c == '\t' { '\t' } else { ' ' })
             .collect();
         let room = shown.chars().count().saturating_sub(before).max(1);
-        let marks: String = std::iter::repeat_n(mark, place.width().min(room)).collect();
+        let marks: String = std::iter::repeat_n(mark, place.underlined_characters().min(room)).collect();
         let marks = match place.label.is_empty() {
             true => marks,
             false => format!("{marks} {}", place.label),

@@ -128,7 +128,7 @@ impl Division {
         let all_rows = queries * heads;
         let rows = if all_rows <= 16 { 16 } else { 64 };
         // A block takes most of the shared memory of a multiprocessor.
-        Division::new(
+        Division::from_rows(
             stream,
             [batch, 1, OF_VALUE],
             [all_rows, rows],

@@ -235,12 +235,12 @@ impl Mma {
 
     /// The formats of A, B and D.
     pub fn formats(&self) -> [Format; 3] {
-        let sums = match self.d {
+        let accumulator = match self.d {
             Accumulator::F32 => Format::F32,
             Accumulator::F16 => Format::F16,
             Accumulator::I32 { .. } => Format::I32,
         };
-        [self.a, self.b, sums]
+        [self.a, self.b, accumulator]
     }
 
     /// Rows of A and D that a block holds.

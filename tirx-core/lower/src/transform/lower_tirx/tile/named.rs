@@ -11,8 +11,8 @@ use crate::ir::{
     Buffer, BufferStore, Expr, ExprKind, Mutator, ScopeIdKind, Stmt, StmtKind, TileArg, Var, Visitor,
 };
 
-/// Expressions above this size are not followed.
-const SIZE: u32 = 64;
+/// Values with more nodes than this are not followed.
+const MAX_SIZE: u32 = 64;
 
 /// The values of names at a place of the walk.
 #[derive(Default)]
@@ -21,7 +21,7 @@ pub(super) struct Named {
     values: FxHashMap<Var, Expr>,
     /// The scalars among them, from the outermost block on.
     scalars: Vec<Var>,
-    /// How often each storage is written.
+    /// How often each storage is written, as [`Writes`] counts.
     writes: FxHashMap<Var, u32>,
 }
 
@@ -70,7 +70,7 @@ impl Named {
     /// The value in terms of scope ids, if it is one that conditions may depend on.
     fn followed(&self, value: &Expr, ids: &FxHashMap<Var, ScopeIdKind>) -> Option<Expr> {
         let value = self.expand(value);
-        if value.size() > SIZE {
+        if value.size() > MAX_SIZE {
             return None;
         }
         let mut find = OfThreads { ids, found: false };
@@ -124,12 +124,17 @@ impl Visitor for OfThreads<'_> {
     }
 }
 
-/// Counts the writes to scalars; whatever may write unseen counts as many.
+/// Counts the writes to each storage, by its pointer. A count of 1 means that a single `BufferStore` writes the storage.
 struct Writes(FxHashMap<Var, u32>);
 
 impl Writes {
-    fn add(&mut self, data: &Var, count: u32) {
-        *self.0.entry(data.clone()).or_default() += count;
+    fn add_store(&mut self, data: &Var) {
+        *self.0.entry(data.clone()).or_default() += 1;
+    }
+
+    /// The storage may be written any number of times: its address is used, or a tile primitive gets it. Any count above 1 says so.
+    fn add_unknown(&mut self, data: &Var) {
+        *self.0.entry(data.clone()).or_default() += 2;
     }
 }
 
@@ -138,23 +143,23 @@ impl Visitor for Writes {
         if let Some([of]) = e.as_call(Op::AddressOf)
             && let ExprKind::BufferLoad { buffer, .. } = &of.kind
         {
-            self.add(&buffer.data, 2);
+            self.add_unknown(&buffer.data);
         }
         if let ExprKind::Var(var) = &e.kind
             && var.dtype().is_handle()
         {
-            self.add(var, 2);
+            self.add_unknown(var);
         }
         self.walk_expr(e);
     }
 
     fn visit_stmt(&mut self, stmt: &Stmt) {
         match &stmt.kind {
-            StmtKind::BufferStore(store) => self.add(&store.buffer.data, 1),
+            StmtKind::BufferStore(store) => self.add_store(&store.buffer.data),
             StmtKind::Tile(call) => {
                 for arg in &call.args {
                     if let TileArg::Region(region) = arg {
-                        self.add(&region.buffer.data, 2);
+                        self.add_unknown(&region.buffer.data);
                     }
                 }
             }
