@@ -13,7 +13,7 @@ use crate::failure::{Result, choice, usage, user};
 use crate::literal;
 use crate::npy::{self, Array};
 use crate::output::Output;
-use crate::tensor_map::{self, Given};
+use crate::tensor_map::{self, TensorMapOption};
 
 /// `NAME=VALUE` options by name.
 pub(crate) fn named(option: &str, given: &[String]) -> Result<BTreeMap<String, String>> {
@@ -54,7 +54,7 @@ pub(super) struct RankArguments {
     pub(super) out_files: Vec<Option<PathBuf>>,
     pub(super) values: Vec<Option<Argument>>,
     /// The tensor maps that the command line makes; the tensor of one is in `arrays` unless a parameter has it.
-    pub(super) maps: Vec<Option<Given>>,
+    pub(super) maps: Vec<Option<TensorMapOption>>,
 }
 
 /// The arguments of the command line, for the kernel that it names.
@@ -106,7 +106,7 @@ fn of_rank(command: &Simulate, func: &PrimFunc, names: &[String], rank: u32) -> 
     let mut arrays: Vec<Option<Array>> = Vec::new();
     let mut out_files: Vec<Option<PathBuf>> = Vec::new();
     let mut values: Vec<Option<Argument>> = Vec::new();
-    let mut maps: Vec<Option<Given>> = Vec::new();
+    let mut maps: Vec<Option<TensorMapOption>> = Vec::new();
     let mut addresses: Vec<Option<AddressOf>> = Vec::new();
     for (number, (param, name)) in func.params.iter().zip(names).enumerate() {
         let buffer = func.buffer_of(param);
