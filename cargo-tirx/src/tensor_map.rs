@@ -109,7 +109,7 @@ fn parse(text: &str) -> Result<TensorMapOption, String> {
         let mode = |known: &[u32]| {
             let place = known.iter().position(|bytes| bytes.to_string() == value);
             let number = place.and_then(|place| u32::try_from(place).ok());
-            number.ok_or_else(|| format!("{key} is option of {known:?} bytes, found `{value}`"))
+            number.ok_or_else(|| format!("{key} is one of {known:?} bytes, found `{value}`"))
         };
         match key {
             "box" => option.box_shape = list(value)?,
@@ -141,7 +141,7 @@ fn parse(text: &str) -> Result<TensorMapOption, String> {
         }
     }
     match option.box_shape.is_empty() {
-        true => Err("the box (the part that option copy moves) is missing: give box=64x32".to_string()),
+        true => Err("the box (the part that one copy moves) is missing: give box=64x32".to_string()),
         false => Ok(option),
     }
 }
