@@ -69,6 +69,11 @@ fn main() -> tirx_rt::Result<()> {
     let mut brains = Tensor::<bf16>::zeros(&stream, [32])?;
     convert(&stream, &singles, &mut brains)?;
     println!("{:?}", brains.to_vec()?[0]);
+
+    // Specializations for two element types share their checks; an error names the kernel that was called.
+    let mut sum = Tensor::<bf16>::zeros(&stream, [32])?;
+    let error = axpby::launch(&stream, axpby::Constexpr { N: 64 }, &brains, &mut sum, 3.0).unwrap_err();
+    println!("{}", error.to_string().contains("bfloat16"));
     Ok(())
 }
 "#;
@@ -87,7 +92,7 @@ fn packages(place: &ScratchPackages, program: &str) {
 const OUTPUT: &str = "6.5\nkernel `axpby` was not built for N = 65 for f16; built: \
     N = 32, dtype = \"float16\"; N = 32, dtype = \"bfloat16\"; N = 32, dtype = \"float32\"; \
     N = 64, dtype = \"float16\"; N = 64, dtype = \"bfloat16\"; N = 64, dtype = \"float32\". \
-    Add the specialization to kernels.toml\n1.5\n";
+    Add the specialization to kernels.toml\n1.5\ntrue\n";
 
 #[test]
 fn a_library_provides_kernels_to_programs() {

@@ -111,7 +111,7 @@ impl Variant {
     /// kernel with the same hash.
     pub(crate) fn signature(&self) -> String {
         let launcher = &self.compiled.launcher;
-        let mut parts = vec![launcher.parameters(), launcher.host.clone()];
+        let mut parts = vec![launcher.parameters(), launcher.host.function()];
         parts.extend(launcher.raw.iter().map(|raw| raw.item.clone()));
         for function in &launcher.functions {
             parts.push(format!("{} {:?}", function.symbol, function.params));
@@ -226,7 +226,7 @@ fn kernel_items(text: &mut String, kernel: &GeneratedKernel) {
         typed_function(text, name, kernel, variant);
         doc(text, &[format!("The layers below [`{name}`](fn@{name}).")]);
         let _ = writeln!(text, "pub mod {name} {{\n{NAME_OF_RUN_TIME}");
-        all_layers(text, &path, variant);
+        all_layers(text, &path, variant, &SharedChecks::default());
         text.push_str("}\n");
         return;
     }
@@ -244,6 +244,11 @@ fn kernel_items(text: &mut String, kernel: &GeneratedKernel) {
     }
     doc(text, &lines);
     let _ = writeln!(text, "pub mod {name} {{\n{NAME_OF_RUN_TIME}");
+    let shared = SharedChecks::of_variants(&kernel.variants);
+    shared
+        .names
+        .iter()
+        .for_each(|(checks, name)| text.push_str(&checks.replacen(CHECKED, name, 1)));
     for variant in &kernel.variants {
         let variant_name = variant.name.as_deref().unwrap_or_default();
         typed_function(text, variant_name, kernel, variant);
@@ -252,7 +257,7 @@ fn kernel_items(text: &mut String, kernel: &GeneratedKernel) {
             &[format!("The layers below [`{variant_name}`](fn@{variant_name}).")],
         );
         let _ = writeln!(text, "pub mod {variant_name} {{\n{NAME_OF_RUN_TIME}");
-        all_layers(text, &format!("{path}::{variant_name}"), variant);
+        all_layers(text, &format!("{path}::{variant_name}"), variant, &shared);
         text.push_str("}\n");
     }
     let choice = Choice::of(kernel);
@@ -299,10 +304,63 @@ fn typed_function(text: &mut String, name: &str, kernel: &GeneratedKernel, varia
     );
 }
 
+/// The name of a function of checks within the module of an image.
+const CHECKED: &str = "checked";
+
+/// The checks that several images of a kernel have in common: functions in the kernel's module.
+#[derive(Default)]
+struct SharedChecks {
+    /// The text of each function, named `checked`, and the name that it has in the kernel's module.
+    names: Vec<(String, String)>,
+}
+
+impl SharedChecks {
+    fn of_variants(variants: &[Variant]) -> SharedChecks {
+        let mut uses: Vec<(String, usize)> = Vec::new();
+        for image in variants.iter().flat_map(Variant::each) {
+            let Some(checks) = image.compiled.launcher.host.checks(CHECKED) else {
+                continue;
+            };
+            match uses.iter_mut().find(|(known, _)| *known == checks) {
+                Some((_, count)) => *count += 1,
+                None => uses.push((checks, 1)),
+            }
+        }
+        let taken = |name: &str| {
+            variants
+                .iter()
+                .any(|variant| variant.name.as_deref() == Some(name))
+        };
+        let mut numbered = (1..)
+            .map(|n| format!("{CHECKED}_{n}"))
+            .filter(|name| !taken(name));
+        let shared = uses.into_iter().filter(|(_, count)| *count > 1);
+        SharedChecks {
+            names: shared.map(|(checks, _)| checks).zip(&mut numbered).collect(),
+        }
+    }
+
+    /// The function `host` of an image whose module is so many modules below the kernel's.
+    fn host(&self, image: &Variant, below: usize) -> String {
+        let host = &image.compiled.launcher.host;
+        let shared = host
+            .checks(CHECKED)
+            .and_then(|checks| self.names.iter().find(|(known, _)| *known == checks));
+        match shared {
+            Some((_, name)) => {
+                let path = "super::".repeat(below);
+                format!("use {path}{name} as {CHECKED};\n{}", host.function_with_call())
+            }
+            None => host.function(),
+        }
+    }
+}
+
 /// The contents of a variant's module; where its targets have different code, a module for each, and a choice.
-fn all_layers(text: &mut String, path: &str, variant: &Variant) {
+fn all_layers(text: &mut String, path: &str, variant: &Variant, checks: &SharedChecks) {
     if variant.others.is_empty() {
         layers(text, path, variant);
+        text.push_str(&checks.host(variant, 1));
         return;
     }
     let module = |v: &Variant| v.own.clone().unwrap_or_default();
@@ -314,6 +372,7 @@ fn all_layers(text: &mut String, path: &str, variant: &Variant) {
         doc(text, &[format!("The code for {}.", targets.join(", "))]);
         let _ = writeln!(text, "pub mod {name} {{\n{NAME_OF_RUN_TIME}");
         layers(text, &format!("{path}::{name}"), one);
+        text.push_str(&checks.host(one, 2));
         text.push_str("}\n");
         let _ = write!(
             rows,
@@ -337,17 +396,12 @@ fn all_layers(text: &mut String, path: &str, variant: &Variant) {
         "pub static LOADED: ::tirx_rt::KernelForTargets = ::tirx_rt::KernelForTargets::new(&[{rows}]);"
     );
     // All of them take the same arguments.
-    let host = &variant.compiled.launcher.host;
-    let header = host
-        .split_once(") ->")
-        .map_or(host.as_str(), |(header, _)| header);
-    let _ = writeln!(
-        text,
-        "{header}) -> {RESULT} {{ match LOADED.choose(stream)? {{ {arms} }} }}"
-    );
+    let choice = format!("match LOADED.choose(stream)? {{ {arms} }}");
+    let header = variant.compiled.launcher.host.header(&choice);
+    let _ = writeln!(text, "{header} {{ {choice} }}");
 }
 
-/// The contents of a module with one image.
+/// The contents of a module with one image, without the function `host`.
 fn layers(text: &mut String, path: &str, variant: &Variant) {
     let launcher = &variant.compiled.launcher;
     let file = &variant.file;
@@ -423,5 +477,4 @@ fn layers(text: &mut String, path: &str, variant: &Variant) {
         doc(&mut docs, &lines);
         text.push_str(&raw.item.replace(RAW_DOCS, &docs));
     }
-    text.push_str(&launcher.host);
 }

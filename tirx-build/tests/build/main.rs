@@ -292,6 +292,42 @@ fn mistakes_in_the_manifest_point_at_it() {
     assert!(package.refused().contains("kernels.toml`: No such file"));
 }
 
+/// Specializations that check their arguments alike share a function that does it; others keep their own checks.
+#[test]
+fn specializations_with_the_same_checks_share_them() {
+    let package = Package::new();
+    let kernel = r#"from __future__ import annotations
+from tvm.script import tirx as T
+
+
+@T.jit
+def twice(a: T.handle, *, dtype: T.constexpr, THREADS: T.constexpr):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), dtype)
+    T.device_entry()
+    i: T.let = T.cta_id([T.ceildiv(n, THREADS)]) * THREADS + T.thread_id([THREADS])
+    if i < n:
+        A[i] = A[i] + A[i]
+"#;
+    package.write("kernels.py", kernel);
+    package.write(
+        "kernels.toml",
+        "[defaults]\ntargets = [\"sm_90a\"]\n\n[[kernel]]\nname = \"twice\"\nsource = \"kernels.py\"\n\
+         specialize = [\n{ dtype = \"float32\", THREADS = 128 },\n{ dtype = \"float32\", THREADS = 256 },\n\
+         { dtype = \"int32\", THREADS = 128 },\n{ dtype = \"float16\", THREADS = 128 }]\n",
+    );
+    package
+        .build(Environment::empty().with("TIRX_NVCC", "none"))
+        .unwrap();
+    let text = package.text("out/tirx_kernels.rs");
+    let count = |part: &str| text.matches(part).count();
+    // Tensors of float32 and int32 have the same alignment.
+    assert_eq!(count("fn checked_"), 1, "{text}");
+    assert_eq!(count("use super::checked_1 as checked;"), 3, "{text}");
+    assert_eq!(count("\"a multiple of 4\""), 1, "{text}");
+    assert_eq!(count("\"a multiple of 2\""), 1, "{text}");
+}
+
 /// A kernel with parameters that may be absent, and a manifest with these specializations of it.
 fn with_optionals(specialize: &str) -> Package {
     let package = Package::new();

@@ -5,7 +5,7 @@ use super::checked::{checked, failed};
 use super::code::{Binds, Code, bits, join, logical};
 use super::expr::{Printer, Value};
 use super::names::Names;
-use super::stmt::{HostPrinter, Line, Result};
+use super::stmt::{HostPrinter, Line, LineKind, Result};
 use super::{internal, rust_scalar, string_literal};
 use crate::ir::abi::host::checked::{is_computed, unconverted, written_out};
 use crate::ir::abi::tensor_map::{Encode, Rule, without_elements};
@@ -143,7 +143,8 @@ impl HostPrinter<'_> {
         });
         let texts: String = call_args.iter().map(|c| format!(", {}", c.text)).collect();
         let codes: Vec<&Code> = call_args.iter().collect();
-        self.lines.push(Line::reading(
+        self.lines.push(Line::new(
+            LineKind::Launch,
             format!("::tirx_rt::call_raw!({name}(stream{texts}))?;"),
             &codes,
         ));
@@ -166,7 +167,12 @@ impl HostPrinter<'_> {
                     .names
                     .fresh(&format!("{}_is_empty", encode.map.name()));
                 let text = format!("let {name} = {};", code.text);
-                self.lines.push(Line::defining(&name, text, code.reads));
+                self.lines.push(Line::defining(
+                    LineKind::Value("bool".to_string()),
+                    &name,
+                    text,
+                    code.reads,
+                ));
                 reads.push(name.clone());
                 Some(Code {
                     reads: vec![name.clone()],
@@ -207,6 +213,7 @@ impl HostPrinter<'_> {
             )
         });
         self.lines.push(Line::defining(
+            LineKind::Prepare,
             &name,
             format!(
                 "let {name} = &{otherwise}{{ static CACHE: ::tirx_rt::TensorMapCache = ::tirx_rt::TensorMapCache::new(); \

@@ -11,11 +11,13 @@ mod checked;
 mod code;
 mod expr;
 mod grid;
+mod host;
 mod launch;
 mod names;
 mod stmt;
 
 pub use grid::blocks;
+pub use host::Host;
 pub use launch::RAW_DOCS;
 
 use std::sync::Arc;
@@ -108,8 +110,8 @@ pub struct Launcher {
     pub names: Vec<String>,
     /// The device functions in the image's order.
     pub functions: Vec<Function>,
-    /// The function `host`, an item: checks the arguments and launches.
-    pub host: String,
+    /// The function `host`: checks the arguments and launches.
+    pub host: Host,
     /// The raw functions.
     pub raw: Vec<Raw>,
 }

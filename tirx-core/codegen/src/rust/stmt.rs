@@ -9,11 +9,14 @@ use crate::ir::{
     Assert, Attr, BinOp, Expr, ExprKind, ForKind, ForLoop, IRModule, PrimFunc, Stmt, StmtKind, Var,
 };
 
+use std::collections::BTreeSet;
+
 use rustc_hash::FxHashMap;
 
 use super::checked::{checked, failed};
 use super::code::{Code, logical};
 use super::expr::{Handle, Printer, Value};
+use super::host::Host;
 use super::names::Names;
 use super::{Raw, internal, message_text, rust_scalar, string_literal};
 use crate::ir::abi::Signature;
@@ -22,19 +25,42 @@ pub(super) type Result<T> = std::result::Result<T, Diagnostics>;
 
 /// A line of output with the Rust variables that it reads; a `let` is dropped where nothing reads its variable.
 pub(super) struct Line {
-    text: String,
-    defines: Option<String>,
-    reads: Vec<String>,
+    pub(super) text: String,
+    pub(super) kind: LineKind,
+    pub(super) defines: Option<String>,
+    pub(super) reads: Vec<String>,
     /// If the line is a check: the condition under which it fails, and the error.
     check: Option<(Code, String)>,
 }
 
+/// What a line does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum LineKind {
+    /// Defines a variable of this type by a value without effects.
+    Value(String),
+    /// Returns an error if something does not hold.
+    Check,
+    /// Begins a block.
+    Open,
+    /// Ends one block of an `if` and begins the other.
+    Else,
+    /// Ends a block.
+    Close,
+    /// Returns.
+    Return,
+    /// Begins the launches, or makes a tensor map for them.
+    Prepare,
+    /// Launches.
+    Launch,
+}
+
 impl Line {
-    fn new(text: impl Into<String>) -> Line {
+    pub(super) fn new(kind: LineKind, text: impl Into<String>, codes: &[&Code]) -> Line {
         Line {
             text: text.into(),
+            kind,
             defines: None,
-            reads: Vec::new(),
+            reads: codes.iter().flat_map(|c| c.reads.iter().cloned()).collect(),
             check: None,
         }
     }
@@ -42,25 +68,18 @@ impl Line {
     /// `if failed { return Err(error); }`; the error reads `reads`.
     pub(super) fn check(failed: Code, error: String, reads: Vec<String>) -> Line {
         let text = format!("if {} {{ return Err({error}); }}", failed.text);
-        let mut line = Line::reading(text, &[&failed]);
+        let mut line = Line::new(LineKind::Check, text, &[&failed]);
         line.reads.extend(reads);
         line.check = Some((failed, error));
         line
     }
 
     /// A `let` of `name`.
-    pub(super) fn defining(name: &str, text: String, reads: Vec<String>) -> Line {
+    pub(super) fn defining(kind: LineKind, name: &str, text: String, reads: Vec<String>) -> Line {
         Line {
             defines: Some(name.to_string()),
             reads,
-            ..Line::new(text)
-        }
-    }
-
-    pub(super) fn reading(text: impl Into<String>, codes: &[&Code]) -> Line {
-        Line {
-            reads: codes.iter().flat_map(|c| c.reads.iter().cloned()).collect(),
-            ..Line::new(text)
+            ..Line::new(kind, text, &[])
         }
     }
 }
@@ -86,7 +105,7 @@ pub(super) fn print(
     module: &IRModule,
     signature: &Signature,
     names: &[String],
-) -> Result<(String, Vec<Raw>)> {
+) -> Result<(Host, Vec<Raw>)> {
     let mut printer = Printer::new(signature, Names::reserving(&["stream", "args"]));
     // (self_handle, args, num_args, result)
     if let [_, args, count, _] = func.params.as_slice() {
@@ -110,32 +129,22 @@ pub(super) fn print(
         raw_names: Names::reserving(&["host"]),
     };
     host.stmt(&func.body, true)?;
-    let body = live_lines(host.lines);
-    let args = if body.contains("args") { "args" } else { "_args" };
-    let item = format!(
-        "pub(super) fn host(stream: &::tirx_rt::Stream, {args}: &[::tirx_rt::host::Arg<'_>; {}]) \
-         -> Result<(), ::tirx_rt::Error> {{\n{body}Ok(())\n}}\n",
-        signature.params.len()
-    );
-    Ok((item, host.raw))
+    let lines = live_lines(host.lines);
+    Ok((Host::from_lines(signature.params.len(), lines), host.raw))
 }
 
 /// The lines without definitions that nothing reads.
-fn live_lines(lines: Vec<Line>) -> String {
-    let mut read = std::collections::BTreeSet::new();
+fn live_lines(lines: Vec<Line>) -> Vec<Line> {
+    let mut read = BTreeSet::new();
     let mut kept = Vec::new();
     for line in lines.into_iter().rev() {
         if line.defines.as_ref().is_none_or(|name| read.contains(name)) {
-            read.extend(line.reads);
-            kept.push(line.text);
+            read.extend(line.reads.iter().cloned());
+            kept.push(line);
         }
     }
-    let mut text = String::new();
-    for line in kept.iter().rev() {
-        text.push_str(line);
-        text.push('\n');
-    }
-    text
+    kept.reverse();
+    kept
 }
 
 impl HostPrinter<'_> {
@@ -182,17 +191,20 @@ impl HostPrinter<'_> {
                     first.text.clone()
                 };
                 let range = format!("for {name} in {first_text}..{} {{", end.text);
-                self.lines.push(Line::reading(range, &[&first, &end]));
+                self.lines.push(Line::new(LineKind::Open, range, &[&first, &end]));
                 self.printer.define_name(var, &name);
                 self.stmt(body, false)?;
-                self.lines.push(Line::new("}"));
+                self.lines.push(Line::new(LineKind::Close, "}", &[]));
             }
             StmtKind::While(condition, body) => {
                 let code = self.printer.code(condition)?;
-                self.lines
-                    .push(Line::reading(format!("while {} {{", code.text), &[&code]));
+                self.lines.push(Line::new(
+                    LineKind::Open,
+                    format!("while {} {{", code.text),
+                    &[&code],
+                ));
                 self.stmt(body, false)?;
-                self.lines.push(Line::new("}"));
+                self.lines.push(Line::new(LineKind::Close, "}", &[]));
             }
             _ => {
                 let diagnostic = crate::diagnostic::Diagnostic::new(
@@ -222,12 +234,13 @@ impl HostPrinter<'_> {
                     return Ok(());
                 }
                 let name = self.printer.names.of(var);
-                self.lines.push(Line {
-                    text: format!("let {name} = {};", code.text),
-                    defines: Some(name.clone()),
-                    reads: code.reads,
-                    check: None,
-                });
+                let ty = match var.dtype().is_handle() {
+                    true => "u64",
+                    false => rust_scalar(var.dtype()).unwrap_or("_"),
+                };
+                let text = format!("let {name} = {};", code.text);
+                let kind = LineKind::Value(ty.to_string());
+                self.lines.push(Line::defining(kind, &name, text, code.reads));
                 self.printer.define_name(var, &name);
                 if let Some(wide) = abi::descriptor_value(value) {
                     self.fits(wide, &name)?;
@@ -252,7 +265,8 @@ impl HostPrinter<'_> {
         } else {
             "strides"
         };
-        self.lines.push(Line::reading(
+        self.lines.push(Line::new(
+            LineKind::Check,
             format!(
                 "if i64::from({name}) != {} {{ return Err(::tirx_rt::host::mismatch(KERNEL, {index}, {}, {}, \
                  \"at most 2147483647\", {})); }}",
@@ -276,12 +290,15 @@ impl HostPrinter<'_> {
             _ => self.printer.code(condition)?,
         };
         let at = self.lines.len();
-        self.lines
-            .push(Line::reading(format!("if {} {{", code.text), &[&code]));
+        self.lines.push(Line::new(
+            LineKind::Open,
+            format!("if {} {{", code.text),
+            &[&code],
+        ));
         self.stmt(then, false)?;
         let empty = self.lines.len() == at + 1;
         if let Some(otherwise) = otherwise {
-            self.lines.push(Line::new("} else {"));
+            self.lines.push(Line::new(LineKind::Else, "} else {", &[]));
             self.stmt(otherwise, false)?;
         } else if empty {
             // Every check inside folded away.
@@ -297,7 +314,7 @@ impl HostPrinter<'_> {
                 .push(Line::check(logical(BinOp::And, &code, &failed), error, reads));
             return Ok(());
         }
-        self.lines.push(Line::new("}"));
+        self.lines.push(Line::new(LineKind::Close, "}", &[]));
         Ok(())
     }
 
@@ -457,7 +474,8 @@ impl HostPrinter<'_> {
             ExprKind::Int(_) => Ok(()),
             ExprKind::Call { op: Op::Ret, .. } if tail => Ok(()),
             ExprKind::Call { op: Op::Ret, .. } => {
-                self.lines.push(Line::new("return Ok(());"));
+                self.lines
+                    .push(Line::new(LineKind::Return, "return Ok(());", &[]));
                 Ok(())
             }
             ExprKind::Call {
@@ -467,9 +485,10 @@ impl HostPrinter<'_> {
                 if args[at!(TvmCallPacked.func_name)].as_str() == Some("__tvm_set_device") {
                     let names: Vec<String> = self.names.iter().map(|n| string_literal(n)).collect();
                     let names = names.join(", ");
-                    self.lines.push(Line::new(format!(
+                    let text = format!(
                         "let _launching = ::tirx_rt::host::begin(stream, args, &[{names}], KERNEL)?;"
-                    )));
+                    );
+                    self.lines.push(Line::new(LineKind::Prepare, text, &[]));
                     return Ok(());
                 }
                 if let Some(encode) = tensor_map::encode(args, expr.span) {

@@ -36,7 +36,11 @@ fn text(launcher: &Launcher) -> String {
         "fn typed(stream: &::tirx_rt::Stream, {})\n",
         launcher.parameters()
     );
-    text.push_str(&format!("{}\n\n{}", launcher.call_host("k"), launcher.host));
+    text.push_str(&format!(
+        "{}\n\n{}",
+        launcher.call_host("k"),
+        launcher.host.function()
+    ));
     for raw in &launcher.raw {
         let params: Vec<String> = raw.params.iter().map(|(n, t)| format!("{n}: {t}")).collect();
         text.push_str(&format!(
