@@ -1,20 +1,34 @@
-//! Compiles the kernels of the selected families, or takes them from a package of compiled kernels.
+//! Compiles the kernels of the selected families, unless a package of compiled kernels has them.
 
-fn main() -> tirx_build::Result<()> {
-    let builder = tirx_build::Builder::new();
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("cargo::rustc-check-cfg=cfg(compiled)");
     // The packages' build scripts set the variables.
-    let with = |builder: tirx_build::Builder, variable: &str| match std::env::var_os(variable) {
-        Some(bundle) => builder.bundle_dir(bundle),
-        None => builder,
+    let package = match (cfg!(feature = "sm_80"), cfg!(feature = "sm_90a")) {
+        (true, false) => Some("DEP_TIRX_KERNELS_SM80_MADE"),
+        (false, true) => Some("DEP_TIRX_KERNELS_SM90A_MADE"),
+        // A package has one or the other: nvcc compiles for both.
+        _ => None,
     };
-    match (cfg!(feature = "sm_80"), cfg!(feature = "sm_90a")) {
-        (true, false) => with(
-            builder.only_targets(["sm_80", "compute_80"]),
-            "DEP_TIRX_KERNELS_SM80_BUNDLE",
-        ),
-        (false, true) => with(builder.targets(["sm_90a"]), "DEP_TIRX_KERNELS_SM90A_BUNDLE"),
-        // A bundle has one or the other: nvcc compiles for both.
-        _ => builder,
+    if package.is_some_and(|variable| std::env::var_os(variable).is_some()) {
+        println!("cargo::rustc-cfg=compiled");
+        println!("cargo::rerun-if-changed=build.rs");
+        return Ok(());
     }
-    .compile()
+    compile()
+}
+
+#[cfg(feature = "compile")]
+fn compile() -> Result<(), Box<dyn std::error::Error>> {
+    let builder = tirx_build::Builder::new();
+    let builder = match (cfg!(feature = "sm_80"), cfg!(feature = "sm_90a")) {
+        (true, false) => builder.only_targets(["sm_80", "compute_80"]),
+        (false, true) => builder.targets(["sm_90a"]),
+        _ => builder,
+    };
+    Ok(builder.compile()?)
+}
+
+#[cfg(not(feature = "compile"))]
+fn compile() -> Result<(), Box<dyn std::error::Error>> {
+    Err("tirx-kernels has no kernels: enable its feature `sm_80` or `sm_90a`, which bring them compiled, or `compile`".into())
 }

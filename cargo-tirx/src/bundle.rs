@@ -27,9 +27,6 @@ pub(crate) struct Bundle {
     /// Includes only these targets, such as `sm_90a,sm_100a`, and no PTX.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     targets: Vec<String>,
-    /// Includes of each kernel's targets only these, such as `sm_80,compute_80`, and no kernel without one of them.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "targets")]
-    only_targets: Vec<String>,
     /// Writes nothing; fails if the bundle is out of date. Does not need nvcc.
     #[arg(long, conflicts_with_all = ["verify", "single_file"])]
     locked: bool,
@@ -82,7 +79,6 @@ fn bundle(command: &Bundle, manifest: &Path, inherited: Option<&str>) -> Result<
                 path: command.out.clone(),
                 single: command.single_file,
                 targets: command.targets.clone(),
-                only_targets: command.only_targets.clone(),
                 license: license(),
             };
             bundle_by_build_script(&package, manifest, &request)?
@@ -100,9 +96,6 @@ fn bundle(command: &Bundle, manifest: &Path, inherited: Option<&str>) -> Result<
             }
             if !command.targets.is_empty() {
                 builder = builder.targets(command.targets.iter().cloned());
-            }
-            if !command.only_targets.is_empty() {
-                builder = builder.only_targets(command.only_targets.iter().cloned());
             }
             builder.bundle(action, command.single_file, &license())?
         }

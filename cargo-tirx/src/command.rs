@@ -5,7 +5,7 @@ use crate::input::Input;
 use crate::output::Output;
 use crate::{
     asm, bench, bundle, cache, check, docs, doctor, explain, fix, layout, lsp, new, profile, sanitize,
-    simulate, stats, stubs, test, texts, toolchain, tune,
+    simulate, sources, stats, stubs, test, texts, toolchain, tune,
 };
 
 macro_rules! commands {
@@ -72,6 +72,8 @@ commands! {
     Doctor(doctor::Doctor) => doctor::run,
     /// Writes or checks a bundle of compiled kernels, for builds without nvcc.
     Bundle(bundle::Bundle) => bundle::run,
+    /// Writes or checks launchers and compiled kernels as source files, for a crate without a build script.
+    Sources(sources::Sources) => sources::run,
     /// Shows and cleans the per-user store of compiled kernels.
     Cache(cache::Cache) => cache::run,
 }

@@ -38,6 +38,7 @@ mod packages;
 mod profile;
 mod sanitize;
 mod simulate;
+mod sources;
 mod stats;
 mod stubs;
 mod table;

@@ -177,6 +177,7 @@ fn compile_kernel(
                     name: kernel.name.clone(),
                     result,
                     entry: entry.name.clone(),
+                    feature: kernel.feature.clone(),
                     variants: vec![variant],
                     tuned: None,
                 }),
@@ -209,6 +210,7 @@ fn compile_function(kernel: &Kernel, func: &PrimFunc, dump: Option<&Path>) -> Re
         name: kernel.name.clone(),
         result: None,
         entry: kernel.name.clone(),
+        feature: kernel.feature.clone(),
         variants: vec![variant(kernel, kernel.name.clone(), module, dump)?],
         tuned: None,
     })

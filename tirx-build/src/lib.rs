@@ -133,7 +133,7 @@ use std::path::PathBuf;
 
 pub use builder::{
     Builder, BundleAction, BundleReport, BundleRequest, BundledKernel, CodeForm, KernelCode, Report,
-    TunedKernel, build_script_declares_kernels, bundle_by_build_script, disassembler,
+    SourcesReport, TunedKernel, build_script_declares_kernels, bundle_by_build_script, disassembler,
 };
 pub use c_api::CApi;
 pub use declare::{Kernel, Tune};

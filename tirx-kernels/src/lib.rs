@@ -61,7 +61,15 @@ pub use serving::{
     Element, activation, cast, embedding, experts, loss, norm, paged, quantize, rope, sampling, softmax,
 };
 
+#[cfg(not(compiled))]
 #[allow(missing_docs)]
 mod generated {
     tirx_rt::include_kernels!();
+}
+#[cfg(compiled)]
+mod generated {
+    #[cfg(feature = "sm_80")]
+    pub(crate) use tirx_kernels_sm80::kernels;
+    #[cfg(feature = "sm_90a")]
+    pub(crate) use tirx_kernels_sm90a::kernels;
 }

@@ -6,7 +6,7 @@ use tirx_rt::Device;
 
 use crate::Result;
 
-/// Whether the kernels for Hopper have code: the package for `sm_80` has none.
+/// Whether there are kernels for Hopper: the package for `sm_80` has none.
 const HAS_HOPPER: bool = cfg!(any(not(feature = "sm_80"), feature = "sm_90a"));
 
 /// The properties of a device that the choice of a kernel and its blocks depend on.
@@ -19,7 +19,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Those of a device. The simulator has those of an H100.
+    /// Those of a device. The simulator has those of an H100, as far as there are kernels for it.
     pub(crate) fn of_device(device: &Device) -> Result<Machine> {
         // The driver's answers do not change; most programs have one GPU.
         static FIRST: OnceLock<Machine> = OnceLock::new();
@@ -35,7 +35,7 @@ impl Machine {
             },
             None => Machine {
                 multiprocessors: 132.0,
-                hopper: true,
+                hopper: HAS_HOPPER,
             },
         };
         if device.id() == 0 {

@@ -154,17 +154,14 @@ macro_rules! generated_contract {
 
 /// Includes the module that `tirx-build` generated: `pub mod kernels { … }`.
 ///
+/// With a path it includes the launchers that `cargo tirx sources` wrote, relative to the file with the call: `include_kernels!("../kernels/tirx_kernels.rs")`.
+///
 /// The generated code reaches this crate through the macro's path, so that the crate may have another name in your
 /// Cargo.toml, or be reached through the crate that re-exports it.
 #[macro_export]
 macro_rules! include_kernels {
     () => {
-        // Generated code calls it for the name of this crate.
-        macro_rules! tirx_rt_of_kernels {
-            () => {
-                use $crate as tirx_rt;
-            };
-        }
+        $crate::include_kernels!(@run_time);
         include!(concat!(
             env!(
                 "OUT_DIR",
@@ -174,5 +171,17 @@ macro_rules! include_kernels {
             ),
             "/tirx_kernels.rs"
         ));
+    };
+    (@run_time) => {
+        // Generated code calls it for the name of this crate.
+        macro_rules! tirx_rt_of_kernels {
+            () => {
+                use $crate as tirx_rt;
+            };
+        }
+    };
+    ($path:literal) => {
+        $crate::include_kernels!(@run_time);
+        include!($path);
     };
 }

@@ -486,6 +486,11 @@ impl Programs {
             kernel: image.name,
             message,
         };
+        if image.ir.is_empty() {
+            return Err(unusable(
+                "its package has the kernel for other targets only".to_string(),
+            ));
+        }
         let module = tirx_ir::image::decode(image.ir).map_err(|e| unusable(e.to_string()))?;
         let programs = image.functions.iter().map(|function| {
             Program::compile_with(&module, function.symbol, options)

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 
 use crate::cuda::symmetric;
-use crate::device::{Device, Stream, StreamKind};
+#[cfg(feature = "simulator")]
+use crate::device::StreamKind;
+use crate::device::{Device, Stream};
 use crate::element::Element;
 use crate::shape::IntoShape;
 #[cfg(feature = "simulator")]

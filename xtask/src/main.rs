@@ -3,7 +3,7 @@
 //! | task | what it does |
 //! |---|---|
 //! | `test` | installs the pinned nvcc, nvdisasm and sccache if there are none, then runs every test |
-//! | `kernel-bundles` | makes the files of the packages of compiled kernels, `tirx-kernels/bundles` |
+//! | `kernel-packages` | makes the packages of compiled kernels, `tirx-kernels/compiled` |
 //! | `gpu-kit` | builds `gpu-kit/`: executables and `run.sh` for a machine with a driver and nothing else |
 //! | `oracle` | compares IR after each pass, and machine code, of every kernel with Apache TVM's |
 //! | `published` | builds users' crates from the packaged crates, as a registry would serve them; `verify` compiles each |
@@ -18,7 +18,7 @@
 
 mod book;
 mod gpu_kit;
-mod kernel_bundles;
+mod kernel_packages;
 mod oracle;
 mod playground;
 mod process;
@@ -122,7 +122,7 @@ fn main() -> ExitCode {
     let result = match task.as_str() {
         "test" => test(&rest),
         "gpu-kit" => gpu_kit::build(root()),
-        "kernel-bundles" => kernel_bundles::build(root(), &rest),
+        "kernel-packages" => kernel_packages::build(root(), &rest),
         "oracle" => oracle::compare(root(), &rest),
         "playground" => playground::build(root(), &rest),
         "book" => book::build(root(), &rest),
@@ -132,7 +132,7 @@ fn main() -> ExitCode {
         "mutants" => mutants(),
         "bench" => bench(&rest),
         _ => Err(
-            "usage: cargo xtask test | gpu-kit | kernel-bundles | oracle | playground | book | published | targets | public-kernels | mutants | bench"
+            "usage: cargo xtask test | gpu-kit | kernel-packages | oracle | playground | book | published | targets | public-kernels | mutants | bench"
                 .into(),
         ),
     };

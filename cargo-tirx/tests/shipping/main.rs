@@ -122,6 +122,84 @@ fn a_packaged_crate_builds_from_its_tarball_without_nvcc_python_and_network() {
     }
 }
 
+#[test]
+fn a_crate_with_its_kernels_as_source_files_has_no_build_script() {
+    let Some(nvcc) = real_nvcc() else { return };
+    let place = ShippedPackages::new();
+    place.package("shipped");
+    place.write("shipped/kernels.py", KERNELS);
+    let manifest = MANIFEST.replace("name = \"double\"", "name = \"double\"\nfeature = \"twice\"");
+    place.write("shipped/kernels.toml", &manifest);
+    let cargo = fs::read_to_string(place.path("shipped/Cargo.toml")).unwrap();
+    let cargo: String = cargo
+        .lines()
+        .filter(|line| *line != "[build-dependencies]" && !line.starts_with("tirx-build"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    place.write(
+        "shipped/Cargo.toml",
+        &format!("{cargo}\n[features]\ndefault = [\"twice\"]\ntwice = []\n"),
+    );
+    let include = "tirx_rt::include_kernels!(\"../made/tirx_kernels.rs\");";
+    place.write(
+        "shipped/src/main.rs",
+        &MAIN.replace("tirx_rt::include_kernels!();", include),
+    );
+    let sources = ["tirx", "sources", "--out", "made"];
+    let wrote = place.tirx("shipped", &sources, Some(&nvcc));
+    assert_eq!(wrote.code, Some(0), "{}", wrote.err);
+    assert!(
+        wrote.out.starts_with("wrote made\n3 kernels by nvcc 13.0 "),
+        "{}",
+        wrote.out
+    );
+
+    // The tarball has them, and there is nothing else to build.
+    let unpacked = place.packaged("shipped");
+    let images = place.folder("images");
+    let run = isolated(&place, &unpacked, &["run", "--", images.to_str().unwrap()]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "42.0\n"), "{}", run.err);
+    assert!(!run.err.contains("Compiling tirx-build"), "{}", run.err);
+    assert!(fs::read(images.join("double")).unwrap().len() > 64);
+    let without = isolated(&place, &unpacked, &["build", "--no-default-features"]);
+    assert!(without.err.contains("double"), "{}", without.err);
+
+    // They are checked without nvcc.
+    let locked = [&sources[..], &["--locked"]].concat();
+    let said = place.tirx("shipped", &locked, None);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.starts_with("up to date: made\n"), "{}", said.out);
+    place.edit("shipped/kernels.py", "* 2.0", "* 3.0");
+    let said = place.tirx("shipped", &locked, None);
+    assert_eq!(said.code, Some(1));
+    assert!(
+        said.err.contains("`made/double.ir` is out of date"),
+        "{}",
+        said.err
+    );
+    assert!(said.err.contains("run `cargo tirx sources`"), "{}", said.err);
+    place.edit("shipped/kernels.py", "* 3.0", "* 2.0");
+    fs::remove_file(place.path("shipped/made/add-n32.fatbin")).unwrap();
+    let said = place.tirx("shipped", &locked, None);
+    assert_eq!(said.code, Some(1));
+    assert!(
+        said.err.contains("`made/tirx_kernels.rs` is out of date"),
+        "{}",
+        said.err
+    );
+
+    // A folder with files of somebody else is left alone.
+    place.write("shipped/made/notes.txt", "mine");
+    let said = place.tirx("shipped", &sources, Some(&nvcc));
+    assert_eq!(said.code, Some(1));
+    assert!(
+        said.err
+            .contains("notes.txt` is no file that this command writes"),
+        "{}",
+        said.err
+    );
+}
+
 /// A change to a bundle, and the resulting message of a build.
 type Damage<'a> = (&'a dyn Fn(&ShippedPackages, &str), &'a [&'a str]);
 

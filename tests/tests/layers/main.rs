@@ -57,8 +57,8 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("tirx-sim", &["tirx-source", "tirx-ir", "tirx-sim-machine"]),
     ("tirx-sim-driver", &["tirx-ir", "tirx-sim"]),
     ("tirx-rt", &["tirx-bundle", "tirx-dtype", "tirx-ir", "tirx-sim"]),
-    ("tirx-kernels-sm80", &[]),
-    ("tirx-kernels-sm90a", &[]),
+    ("tirx-kernels-sm80", &["tirx-rt"]),
+    ("tirx-kernels-sm90a", &["tirx-rt"]),
     (
         "tirx-kernels",
         &["tirx-kernels-sm80", "tirx-kernels-sm90a", "tirx-rt"],

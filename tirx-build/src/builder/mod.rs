@@ -4,6 +4,7 @@ mod bundle;
 mod code;
 mod images;
 mod request;
+mod sources;
 mod tunings;
 
 use std::collections::BTreeSet;
@@ -18,7 +19,7 @@ use crate::claim::Claim;
 use crate::declare::Kernel;
 use crate::environment::Environment;
 use crate::error::{Error, Result, rename_files};
-use crate::generate::{self};
+use crate::generate::{self, Form};
 use crate::kernels::{compile_manifest, fill_in, write_outputs};
 use crate::libraries::{self, Libraries};
 use crate::manifest::{Manifest, NATIVE, Toolchain};
@@ -33,6 +34,7 @@ use tirx_core::ir::Gpu;
 pub use bundle::{BundleAction, BundleReport, BundledKernel};
 pub use code::{CodeForm, KernelCode, disassembler};
 pub use request::{BundleRequest, build_script_declares_kernels, bundle_by_build_script};
+pub use sources::SourcesReport;
 pub use tunings::TunedKernel;
 
 /// The default name of the manifest.
@@ -321,7 +323,11 @@ impl Builder {
             .manifest
             .file_name()
             .map(|n| n.to_string_lossy().into_owned());
-        let generated = generate::file(manifest_name.as_deref().unwrap_or("kernels.toml"), &kernels);
+        let generated = generate::file(
+            manifest_name.as_deref().unwrap_or(MANIFEST),
+            &kernels,
+            Form::BuildScript,
+        );
         claim.write(|| {
             write_outputs(&kernels, &folder)?;
             nvcc::write_if_changed(&out_dir.join("tirx_kernels.rs"), generated.as_bytes())?;

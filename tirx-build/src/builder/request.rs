@@ -50,8 +50,6 @@ pub struct BundleRequest {
     pub single: bool,
     /// The targets to compile for, instead of each kernel's own.
     pub targets: Vec<String>,
-    /// Of each kernel's targets only these; all if there are none.
-    pub only_targets: Vec<String>,
     /// The package's license.
     pub license: String,
 }
@@ -65,7 +63,6 @@ struct File {
     path: Option<PathBuf>,
     single: bool,
     targets: Vec<String>,
-    only_targets: Vec<String>,
     license: String,
 }
 
@@ -96,7 +93,6 @@ impl File {
         }
         lines.push(format!("single = {}", self.single));
         lines.push(format!("targets = {}", quoted_list(&self.targets)));
-        lines.push(format!("only_targets = {}", quoted_list(&self.only_targets)));
         lines.push(format!("license = {}\n", quoted(&self.license)));
         Some(lines.join("\n"))
     }
@@ -104,14 +100,7 @@ impl File {
 
 impl FromTable for File {
     const KEYS: &'static [&'static str] = &[
-        "package",
-        "manifest",
-        "action",
-        "path",
-        "single",
-        "targets",
-        "only_targets",
-        "license",
+        "package", "manifest", "action", "path", "single", "targets", "license",
     ];
 
     fn from_table(fields: &Fields<'_, '_>) -> std::result::Result<File, Mistake> {
@@ -122,7 +111,6 @@ impl FromTable for File {
             path: fields.optional("path")?,
             single: fields.required("single")?,
             targets: fields.required("targets")?,
-            only_targets: fields.required("only_targets")?,
             license: fields.required("license")?,
         })
     }
@@ -218,7 +206,6 @@ pub fn bundle_by_build_script(
         path: request.path.as_deref().map(absolute).transpose()?,
         single: request.single,
         targets: request.targets.clone(),
-        only_targets: request.only_targets.clone(),
         license: request.license.clone(),
     };
     let text = file.text().ok_or_else(|| {
@@ -320,9 +307,6 @@ impl Builder {
         if !file.targets.is_empty() {
             builder.targets = Some(file.targets);
         }
-        if !file.only_targets.is_empty() {
-            builder.only = file.only_targets;
-        }
         let result = builder.bundle(*action, file.single, &file.license);
         let answer = match &result {
             Ok(report) => Answer {
@@ -411,7 +395,7 @@ mod tests {
         assert!(refused(&place).starts_with("error: TIRX_BUNDLE names no request: "));
         let manifest = folder.path().join("kernels.toml");
         let text = format!(
-            "package = {:?}\nmanifest = {manifest:?}\naction = \"burn\"\nsingle = false\ntargets = []\nonly_targets = []\nlicense = \"MIT\"\n",
+            "package = {:?}\nmanifest = {manifest:?}\naction = \"burn\"\nsingle = false\ntargets = []\nlicense = \"MIT\"\n",
             folder.path()
         );
         fs::write(&place, text).unwrap();

@@ -226,7 +226,7 @@ impl Analyzer {
 
     /// The cached result of the rewriting simplifier.
     pub(super) fn rewritten(&self, expr: &Expr) -> Option<Expr> {
-        let known = self.rewritten.get(expr)?;
+        let known = self.rewritten.get_with_spans(expr)?;
         Some(match known {
             Some(result) => result.clone().at(expr.span),
             None => expr.clone(),
@@ -426,7 +426,7 @@ impl Analyzer {
     }
 
     fn simplify_pure(&mut self, expr: &Expr) -> Expr {
-        if let Some(known) = self.simplified.get(expr) {
+        if let Some(known) = self.simplified.get_with_spans(expr) {
             return known.clone().at(expr.span);
         }
         // Canonical first, because rewriting may hide structure that it needs; canonical last, because it determines

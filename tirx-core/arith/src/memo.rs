@@ -38,8 +38,20 @@ impl<V> Default for Memo<V> {
 impl<V> Memo<V> {
     /// The cached result for an expression, if there is one.
     pub(super) fn get(&self, expr: &Expr) -> Option<&V> {
+        self.entry(expr).map(|entry| &entry.value)
+    }
+
+    /// The cached result for an expression whose operands have the same spans. Which results are in the table depends on where nodes are in
+    /// memory, and the spans of a result may not.
+    pub(super) fn get_with_spans(&self, expr: &Expr) -> Option<&V> {
+        let entry = self.entry(expr)?;
+        let mut operands = entry.expr.operands().zip(expr.operands());
+        operands.all(|(a, b)| a.has_spans_of(b)).then_some(&entry.value)
+    }
+
+    fn entry(&self, expr: &Expr) -> Option<&Entry<V>> {
         let entry = self.places.get(self.place(expr))?.as_ref()?;
-        (entry.generation == self.generation && entry.expr == *expr).then_some(&entry.value)
+        (entry.generation == self.generation && entry.expr == *expr).then_some(entry)
     }
 
     pub(super) fn insert(&mut self, expr: &Expr, value: V) {
@@ -80,6 +92,8 @@ impl<V> Memo<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir::{BinOp, DType, Var};
+    use tirx_source::source::{FileId, Span};
 
     #[test]
     fn results_are_of_equal_expressions_until_forgotten() {
@@ -93,5 +107,25 @@ mod tests {
         assert!((2..=MOST).contains(&left), "{left}");
         memo.forget();
         assert_eq!(memo.get(&Expr::int32(1999)), None);
+    }
+
+    #[test]
+    fn a_result_with_spans_is_of_an_expression_with_the_same_ones() {
+        let at = |expr: Expr, start: u32| {
+            let (file, end) = (FileId(1), start + 1);
+            expr.at(Span { file, start, end })
+        };
+        let n = Expr::var(&Var::new("n", DType::INT32));
+        let sum = |start: u32| Expr::binary(BinOp::Add, n.clone(), at(Expr::int32(1), start));
+        let (first, second) = (sum(3), sum(9));
+        assert_eq!(first, second);
+        let mut memo = Memo::default();
+        memo.insert(&first, 1);
+        assert_eq!(
+            (memo.get(&second), memo.get_with_spans(&second)),
+            (Some(&1), None)
+        );
+        // Its own span is not that of the result.
+        assert_eq!(memo.get_with_spans(&at(first.clone(), 20)), Some(&1));
     }
 }

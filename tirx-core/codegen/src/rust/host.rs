@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::stmt::{Line, LineKind};
+use super::line::{Line, LineKind};
 
 /// The function `host`.
 #[derive(Clone, Debug, PartialEq, Eq)]

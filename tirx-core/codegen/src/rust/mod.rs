@@ -13,6 +13,7 @@ mod expr;
 mod grid;
 mod host;
 mod launch;
+mod line;
 mod names;
 mod stmt;
 

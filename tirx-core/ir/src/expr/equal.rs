@@ -65,6 +65,18 @@ impl PartialEq for Expr {
 
 impl Eq for Expr {}
 
+impl Expr {
+    /// Whether an equal expression also has the same spans.
+    pub fn has_spans_of(&self, other: &Expr) -> bool {
+        self.same_node(other)
+            || self.span == other.span
+                && self
+                    .operands()
+                    .zip(other.operands())
+                    .all(|(a, b)| a.has_spans_of(b))
+    }
+}
+
 impl std::hash::Hash for Expr {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         state.write_u32(self.hash);

@@ -1,0 +1,47 @@
+//! `cargo xtask kernel-packages`: the packages of compiled kernels, `tirx-kernels/compiled/*`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::process::{Result, cargo, run};
+
+/// The largest package that crates.io takes, compressed.
+const MAX_BYTES: u64 = 10 << 20;
+
+/// The package's folder, and the options that select its kernels.
+const PACKAGES: [(&str, [&str; 2]); 2] = [
+    ("sm90a", ["--targets", "sm_90a"]),
+    ("sm80", ["--only-targets", "sm_80,compute_80"]),
+];
+
+/// Writes the kernels of each package, and says how large the package is; with `--locked` it checks them as `cargo tirx sources` does.
+pub(crate) fn build(root: &Path, args: &[String]) -> Result<()> {
+    let manifest = root.join("tirx-kernels/kernels.toml");
+    for (folder, selection) in PACKAGES {
+        let package = root.join("tirx-kernels/compiled").join(folder);
+        let mut sources = cargo(["run", "--quiet", "-p", "cargo-tirx", "--", "tirx", "sources"]);
+        sources.arg("--manifest").arg(&manifest);
+        sources.arg("--out").arg(package.join("kernels"));
+        run(sources.args(selection).args(args))?;
+        let archive =
+            std::env::temp_dir().join(format!("tirx-kernels-{folder}-{}.tar.gz", std::process::id()));
+        run(Command::new("tar")
+            .arg("-czf")
+            .arg(&archive)
+            .arg("-C")
+            .arg(&package)
+            .arg("."))?;
+        let bytes = fs::metadata(&archive)?.len();
+        fs::remove_file(&archive)?;
+        println!("tirx-kernels-{folder}: {:.1} MB compressed", bytes as f64 / 1e6);
+        if bytes > MAX_BYTES {
+            return Err(format!(
+                "{} has {bytes} bytes compressed, and the registry takes {MAX_BYTES}: divide it by families",
+                package.display()
+            )
+            .into());
+        }
+    }
+    Ok(())
+}
