@@ -70,7 +70,7 @@ fn launch_attributes_reach_the_launcher() {
 #[test]
 fn tensor_maps_are_checked_encoded_and_passed_by_number() {
     let launcher = launcher("tensor_maps", "map_of_arguments");
-    let host = &launcher.host;
+    let host = &launcher.host.function();
     // Checks that hold at compile time are not repeated.
     for absent in ["boxDim", "elementStrides", "the innermost box"] {
         assert!(!host.contains(absent), "{host}");
@@ -110,9 +110,12 @@ fn a_tensor_map_is_a_parameter() {
             .contains("::tirx_rt::host::Arg::tensor_map(a_map)")
     );
     assert!(
-        launcher.host.contains("let a_map = args[0].as_tensor_map()?;"),
+        launcher
+            .host
+            .function()
+            .contains("let a_map = args[0].as_tensor_map()?;"),
         "{}",
-        launcher.host
+        launcher.host.function()
     );
 }
 
@@ -145,7 +148,7 @@ fn launchers_check_the_alignment_that_accesses_need() {
         // A place behind the first that is not aligned itself asks nothing more of the tensor.
         ("behind_the_first", vec!["a 4", "b 8"]),
     ] {
-        let host = launcher("pointer_uses", entry).host;
+        let host = launcher("pointer_uses", entry).host.function();
         let checks = host.split("if !").filter_map(|check| {
             let (name, rest) = check.split_once("_ptr.is_multiple_of(")?;
             Some(format!("{name} {}", rest.split_once(')')?.0))
