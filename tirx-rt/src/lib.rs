@@ -161,7 +161,12 @@ macro_rules! generated_contract {
 #[macro_export]
 macro_rules! include_kernels {
     () => {
-        $crate::include_kernels!(@run_time);
+        // Generated code calls it for the name of this crate.
+        macro_rules! tirx_rt_of_kernels {
+            () => {
+                use $crate as tirx_rt;
+            };
+        }
         include!(concat!(
             env!(
                 "OUT_DIR",
@@ -172,16 +177,13 @@ macro_rules! include_kernels {
             "/tirx_kernels.rs"
         ));
     };
-    (@run_time) => {
-        // Generated code calls it for the name of this crate.
+    ($path:literal) => {
+        // A macro of its own for each arm: rustc calls a name ambiguous that macros define at different depths.
         macro_rules! tirx_rt_of_kernels {
             () => {
                 use $crate as tirx_rt;
             };
         }
-    };
-    ($path:literal) => {
-        $crate::include_kernels!(@run_time);
         include!($path);
     };
 }
