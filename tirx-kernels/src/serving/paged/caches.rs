@@ -9,7 +9,7 @@ use super::{CacheElement, Cached, Element, Factors, check_rows_of_table};
 use crate::generated::kernels;
 use crate::{Error, Result};
 
-/// Rotary embedding of keys before they are stored; see [`rope`](super::rope).
+/// Rotary embedding of keys before they are stored; see [`rope`](crate::rope).
 #[derive(Clone, Copy, Debug)]
 pub struct Rope<'a> {
     /// The angle per position of each pair.
