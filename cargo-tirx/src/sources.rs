@@ -21,7 +21,8 @@ pub(crate) struct Sources {
     /// Compiles for these targets, such as `sm_90a,sm_100a`, and no PTX.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     targets: Vec<String>,
-    /// Compiles for these of each kernel's targets, such as `sm_80,compute_80`; a kernel without one of them has a launcher that does nothing but fail.
+    /// Compiles each kernel for those of its targets that are in this list, such as `sm_80,compute_80`; a call of a kernel with none of them is an
+    /// error.
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "targets")]
     only_targets: Vec<String>,
     /// Writes nothing; fails if the files are out of date. Does not need nvcc.

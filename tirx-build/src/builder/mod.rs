@@ -132,8 +132,8 @@ impl Builder {
         self
     }
 
-    /// Of each kernel's targets only these, PTX among them: `["sm_80", "compute_80"]`. A kernel without any of them has no code: it runs on the
-    /// simulator, and its launch on a GPU is an error. Targets that no kernel has are left out.
+    /// Compiles each kernel for those of its targets that the list names, PTX included: `["sm_80", "compute_80"]`. A kernel with none of these
+    /// targets runs on the simulator only; its launch on a GPU is an error.
     pub fn only_targets<S: Into<String>>(mut self, targets: impl IntoIterator<Item = S>) -> Builder {
         self.only = targets.into_iter().map(Into::into).collect();
         self

@@ -17,7 +17,7 @@ use crate::stats;
 /// The file with the launchers.
 const LAUNCHERS: &str = "tirx_kernels.rs";
 
-/// What stands before the nvcc in the first line of the launchers.
+/// In the first line of the launchers, the word before the version of nvcc.
 const NVCC: &str = "nvcc ";
 
 /// The source files of a manifest's kernels: [`Builder::sources`].

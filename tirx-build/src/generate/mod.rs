@@ -209,7 +209,7 @@ pub(crate) fn file(manifest: &str, kernels: &[GeneratedKernel], form: Form) -> S
     let all: Vec<&GeneratedKernel> = kernels.iter().collect();
     match form {
         Form::BuildScript => items(&mut text, &all, form),
-        Form::Source => items_by_feature(&mut text, &all, form),
+        Form::Source => items_by_feature(&mut text, &all),
     }
     text.push_str("}\n");
     let header = format!(
@@ -218,8 +218,8 @@ pub(crate) fn file(manifest: &str, kernels: &[GeneratedKernel], form: Form) -> S
     header + &format::format(&text.replace(RUN_TIME.0, RUN_TIME.1))
 }
 
-/// The items of each feature's kernels, in a module of the feature.
-fn items_by_feature(text: &mut String, kernels: &[&GeneratedKernel], form: Form) {
+/// The items of each feature's kernels, in a module of the feature: one `cfg` for all of them.
+fn items_by_feature(text: &mut String, kernels: &[&GeneratedKernel]) {
     let mut features: Vec<Option<&str>> = vec![None];
     for kernel in kernels {
         if !features.contains(&kernel.feature.as_deref()) {
@@ -233,7 +233,7 @@ fn items_by_feature(text: &mut String, kernels: &[&GeneratedKernel], form: Form)
             .filter(|kernel| kernel.feature.as_deref() == feature)
             .collect();
         let Some(feature) = feature else {
-            items(text, &its, form);
+            items(text, &its, Form::Source);
             continue;
         };
         let word = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
@@ -242,7 +242,7 @@ fn items_by_feature(text: &mut String, kernels: &[&GeneratedKernel], form: Form)
             text,
             "#[cfg(feature = {feature:?})]\nmod {module} {{\n{NAME_OF_RUN_TIME}"
         );
-        items(text, &its, form);
+        items(text, &its, Form::Source);
         let _ = writeln!(text, "}}\n#[cfg(feature = {feature:?})]\npub use {module}::*;");
     }
 }
@@ -305,7 +305,7 @@ fn kernel_items(text: &mut String, kernel: &GeneratedKernel, form: Form) {
     let _ = writeln!(text, "pub mod {name} {{\n{NAME_OF_RUN_TIME}");
     let shared = SharedChecks::of_variants(&kernel.variants);
     shared
-        .names
+        .functions
         .iter()
         .for_each(|(checks, name)| text.push_str(&checks.replacen(CHECKED, name, 1)));
     for variant in &kernel.variants {
@@ -370,7 +370,7 @@ const CHECKED: &str = "checked";
 #[derive(Default)]
 struct SharedChecks {
     /// The text of each function, named `checked`, and the name that it has in the kernel's module.
-    names: Vec<(String, String)>,
+    functions: Vec<(String, String)>,
 }
 
 impl SharedChecks {
@@ -395,7 +395,7 @@ impl SharedChecks {
             .filter(|name| !taken(name));
         let shared = uses.into_iter().filter(|(_, count)| *count > 1);
         SharedChecks {
-            names: shared.map(|(checks, _)| checks).zip(&mut numbered).collect(),
+            functions: shared.map(|(checks, _)| checks).zip(&mut numbered).collect(),
         }
     }
 
@@ -404,7 +404,7 @@ impl SharedChecks {
         let host = &image.compiled.launcher.host;
         let shared = host
             .checks(CHECKED)
-            .and_then(|checks| self.names.iter().find(|(known, _)| *known == checks));
+            .and_then(|checks| self.functions.iter().find(|(known, _)| *known == checks));
         match shared {
             Some((_, name)) => {
                 let path = "super::".repeat(below);

@@ -15,7 +15,7 @@ pub struct Host {
     /// The statements that check the arguments. They act on nothing, and read only the arguments and `KERNEL`.
     checks: String,
     /// The variables that they define and the launches read, with their types.
-    values: Vec<(String, String)>,
+    values: Vec<(String, &'static str)>,
     /// The statements that launch.
     launches: String,
 }
@@ -29,7 +29,7 @@ impl Host {
         let values = checks
             .iter()
             .filter_map(|line| match (&line.defines, &line.kind) {
-                (Some(name), LineKind::Value(ty)) if read.contains(name) => Some((name.clone(), ty.clone())),
+                (Some(name), LineKind::Value(Some(ty))) if read.contains(name) => Some((name.clone(), *ty)),
                 _ => None,
             })
             .collect();
@@ -119,10 +119,12 @@ fn divided(lines: Vec<Line>) -> (Vec<Line>, Vec<Line>) {
             statement.iter().any(defines) || !launches.iter().any(defines)
         };
         let is_check = statement.iter().all(|line| {
-            let typed = !matches!(&line.kind, LineKind::Value(ty) if ty == "_");
-            typed
-                && !matches!(line.kind, LineKind::Return | LineKind::Prepare | LineKind::Launch)
-                && line.reads.iter().all(known)
+            let is_allowed = match line.kind {
+                LineKind::Value(ty) => ty.is_some(),
+                LineKind::Check | LineKind::Open | LineKind::Else | LineKind::Close => true,
+                LineKind::Return | LineKind::Prepare | LineKind::Launch => false,
+            };
+            is_allowed && line.reads.iter().all(known)
         });
         let before_launches = launches.iter().all(|line| line.kind == LineKind::Prepare);
         match is_check && before_launches {

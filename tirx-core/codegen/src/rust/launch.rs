@@ -169,7 +169,7 @@ impl HostPrinter<'_> {
                     .fresh(&format!("{}_is_empty", encode.map.name()));
                 let text = format!("let {name} = {};", code.text);
                 self.lines.push(Line::defining(
-                    LineKind::Value("bool".to_string()),
+                    LineKind::Value(Some("bool")),
                     &name,
                     text,
                     code.reads,

@@ -12,11 +12,11 @@ pub(super) struct Line {
     pub(super) check: Option<(Code, String)>,
 }
 
-/// What a line does.
+/// The effect of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LineKind {
-    /// Defines a variable of this type by a value without effects.
-    Value(String),
+    /// Defines a variable by a value without effects. Has the variable's type, if it is a number, a bool or an address.
+    Value(Option<&'static str>),
     /// Returns an error if something does not hold.
     Check,
     /// Begins a block.

@@ -175,11 +175,11 @@ impl HostPrinter<'_> {
                 }
                 let name = self.printer.names.of(var);
                 let ty = match var.dtype().is_handle() {
-                    true => "u64",
-                    false => rust_scalar(var.dtype()).unwrap_or("_"),
+                    true => Some("u64"),
+                    false => rust_scalar(var.dtype()),
                 };
                 let text = format!("let {name} = {};", code.text);
-                let kind = LineKind::Value(ty.to_string());
+                let kind = LineKind::Value(ty);
                 self.lines.push(Line::defining(kind, &name, text, code.reads));
                 self.printer.define_name(var, &name);
                 if let Some(wide) = abi::descriptor_value(value) {
