@@ -81,7 +81,25 @@ impl World {
         })
     }
 
-    /// How many devices it has.
+    /// `ranks` ranks on one GPU, each with a stream of its own: to check programs for several GPUs where there is one.
+    ///
+    /// The kernels of all ranks share the GPU. Kernels that wait for each other must fit on it together: if those of one rank take
+    /// all multiprocessors, they wait for ever for blocks that cannot start. Their times say nothing about several GPUs.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] for a GPU that does not exist; [`Error::Shape`] for no rank; the driver's.
+    pub fn on_one_gpu(ordinal: usize, ranks: usize) -> Result<World> {
+        if ranks == 0 {
+            return Err(Error::Shape("a world of no ranks".to_string()));
+        }
+        let device = Device::cuda(ordinal)?;
+        let streams = (0..ranks).map(|_| device.new_stream());
+        Ok(World {
+            streams: streams.collect::<Result<_>>()?,
+        })
+    }
+
+    /// How many ranks it has.
     pub fn ranks(&self) -> usize {
         self.streams.len()
     }

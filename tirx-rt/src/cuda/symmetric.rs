@@ -3,6 +3,7 @@
 //! The driver's virtual memory calls map a piece of each GPU's memory, with access for all GPUs. So an address of one GPU's piece is
 //! valid in kernels of the others, and the pool of usual allocations stays private.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream, sys};
@@ -45,7 +46,8 @@ pub(crate) fn check_peers(contexts: &[Arc<CudaContext>]) -> Result<()> {
         for (other, peer) in contexts.iter().enumerate().filter(|(other, _)| *other != own) {
             if context.ordinal() == peer.ordinal() {
                 return Err(Error::Shape(format!(
-                    "ranks {own} and {other} are both on CUDA device {}: each rank needs a GPU of its own",
+                    "ranks {own} and {other} are both on CUDA device {}: each rank needs a GPU of its own (`World::on_one_gpu` makes ranks that \
+                     share one)",
                     peer.ordinal()
                 )));
             }
@@ -75,10 +77,12 @@ pub(crate) fn alloc(streams: &[Arc<CudaStream>], bytes: usize) -> Result<Vec<Cud
         .max()
         .unwrap_or(1);
     let size = bytes.max(1).next_multiple_of(granule);
-    let access: Vec<sys::CUmemAccessDesc> = streams
-        .iter()
-        .map(|stream| sys::CUmemAccessDesc {
-            location: location(stream.context()),
+    // Ranks may share a GPU.
+    let gpus: BTreeSet<usize> = streams.iter().map(|stream| stream.context().ordinal()).collect();
+    let access: Vec<sys::CUmemAccessDesc> = gpus
+        .into_iter()
+        .map(|ordinal| sys::CUmemAccessDesc {
+            location: location(ordinal),
             flags: sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
         })
         .collect();
@@ -92,10 +96,10 @@ pub(crate) fn alloc(streams: &[Arc<CudaStream>], bytes: usize) -> Result<Vec<Cud
     Ok(all)
 }
 
-fn location(context: &CudaContext) -> sys::CUmemLocation {
+fn location(ordinal: usize) -> sys::CUmemLocation {
     sys::CUmemLocation {
         type_: sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
-        id: context.ordinal() as i32,
+        id: ordinal as i32,
     }
 }
 
@@ -103,7 +107,7 @@ fn properties(context: &CudaContext) -> sys::CUmemAllocationProp {
     sys::CUmemAllocationProp {
         type_: sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
         requestedHandleTypes: sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE,
-        location: location(context),
+        location: location(context.ordinal()),
         win32HandleMetaData: std::ptr::null_mut(),
         allocFlags: sys::CUmemAllocationProp_st__bindgen_ty_1 {
             compressionType: 0,
