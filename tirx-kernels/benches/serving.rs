@@ -9,7 +9,7 @@ use tirx_kernels::quant::{self, Format, Int4, Weights};
 use tirx_kernels::rope::Pairs;
 use tirx_kernels::sampling::{self, Parameters};
 use tirx_kernels::{activation, cast, embedding, loss, norm, quantize, rope, softmax};
-use tirx_rt::{Device, Element, Stream, Tensor, bf16, f8e4m3, f16};
+use tirx_rt::{Device, Element, Stream, Tensor, bf16, f4e2m1x2, f8e4m3, f8e8m0, f16};
 
 mod numbers;
 
@@ -114,6 +114,14 @@ fn rows(table: &Table) -> Result<()> {
         table.line("layer_norm 8192 x 4096", 2 * size, |s| {
             norm::layer_norm(s, &x, &w, &w, &mut y, options)
         })?;
+        let mut scales = Tensor::zeros(stream, [tokens])?;
+        let mut floats = Tensor::<f8e4m3>::zeros(stream, [tokens, hidden])?;
+        table.line("rms_norm to fp8, 8192 x 4096", size / 2 * 3, |s| {
+            norm::rms_norm_quantized(s, &x, &w, &mut floats, &mut scales, options)
+        })?;
+        table.line("add_rms_norm to fp8, 8192 x 4096", size / 2 * 7, |s| {
+            norm::add_rms_norm_quantized(s, &x, &mut r, &w, &mut floats, &mut scales, options)
+        })?;
         let (x, w) = (x.reshape([tokens, heads, head])?, w.slice(0, 0..head)?);
         let mut y = y.reshape_mut([tokens, heads, head])?;
         table.line("rms_norm of heads, 262144 x 128", 2 * size, |s| {
@@ -147,6 +155,21 @@ fn rows(table: &Table) -> Result<()> {
         let mut floats = bytes.as_bits_mut::<f8e4m3>()?;
         table.line("quantize to fp8, 8192 x 4096", size / 2 * 3, |s| {
             quantize::rows(s, &x, &mut *floats, &mut scales)
+        })?;
+        let mut scales = Tensor::zeros(stream, [tokens / 128, hidden / 128])?;
+        table.line("quantize to blocks of fp8, 8192 x 4096", size / 2 * 3, |s| {
+            quantize::blocks(s, &x, &mut *floats, &mut scales)
+        })?;
+        let mut q = Tensor::<f4e2m1x2>::zeros(stream, [tokens, hidden / 2])?;
+        let mut scales = Tensor::<f8e8m0>::zeros(stream, [tokens, hidden / 32])?;
+        let bytes = size + q.len() + scales.len();
+        table.line("quantize to mxfp4, 8192 x 4096", bytes, |s| {
+            quantize::mxfp4(s, &x, &mut q, &mut scales)
+        })?;
+        let mut scales = Tensor::<f8e4m3>::zeros(stream, [tokens, hidden / 16])?;
+        let bytes = size + q.len() + scales.len();
+        table.line("quantize to nvfp4, 8192 x 4096", bytes, |s| {
+            quantize::nvfp4(s, &x, &mut q, &mut scales, 1e-3)
         })?;
     }
     if table.wanted("cast") {
@@ -220,6 +243,67 @@ fn logits(table: &Table) -> Result<()> {
     Ok(())
 }
 
+/// A page table whose pages are in an order that no prefetcher guesses.
+fn table_of_pages(stream: &Stream, sequences: usize, width: usize) -> Result<Tensor<i32>> {
+    let pages = sequences * width;
+    let step = (7919..)
+        .find(|s| !pages.is_multiple_of(*s) && s % 2 == 1)
+        .unwrap_or(1);
+    let order: Vec<i32> = (0..pages).map(|i| (i * step % pages) as i32).collect();
+    Ok(Tensor::from_slice(stream, &order, [sequences, width])?)
+}
+
+/// Decoding with a cache of 8 bits, with latent keys, and copies of pages.
+fn other_pages(table: &Table) -> Result<()> {
+    let stream = &table.stream;
+    let (heads, heads_of_k, head, page) = (32, 8, 128, 64);
+    for (sequences, keys) in [(1, 32_768), (8, 8192), (32, 4096), (128, 4096)] {
+        let width = keys / page;
+        let lengths = Tensor::full(stream, keys as i32, [sequences])?;
+        let by_row = table_of_pages(stream, sequences, width)?;
+        let options = paged::Options::default();
+        let name = format!("fp8 decode {sequences} x {keys}, {heads} heads");
+        if table.wanted(&name) {
+            let shape = [sequences * width, page, heads_of_k, head];
+            let round = |x| f8e4m3::from_f32(x as f32);
+            let (k, v) = (normal(stream, &shape, round)?, normal(stream, &shape, round)?);
+            let q = normal(stream, &[sequences, heads, head], bf16::from_f64)?;
+            let mut o = Tensor::zeros(stream, [sequences, heads, head])?;
+            let mut workspace = Workspace::for_decode(stream, &q, &k, &by_row, options)?;
+            table.line(&name, 2 * k.len(), |s| {
+                paged::decode(s, &q, &k, &v, &by_row, &lengths, &mut o, &mut workspace, options)
+            })?;
+        }
+        for heads in [16, 128] {
+            let name = format!("latent decode {sequences} x {keys}, {heads} heads");
+            if table.wanted(&name) {
+                let cache = normal(stream, &[sequences * width, page, 576], bf16::from_f64)?;
+                let q = normal(stream, &[sequences, heads, 576], bf16::from_f64)?;
+                let mut o = Tensor::zeros(stream, [sequences, heads, 512])?;
+                let mut workspace = Workspace::for_latent(stream, &q, &cache, &by_row, options)?;
+                table.line(&name, 2 * cache.len(), |s| {
+                    paged::decode_latent(s, &q, &cache, &by_row, &lengths, &mut o, &mut workspace, options)
+                })?;
+            }
+        }
+    }
+    if table.wanted("copy_pages") {
+        let (count, pages) = (2048, 4096);
+        let from = normal(stream, &[pages, page, heads_of_k, head], bf16::from_f64)?;
+        let mut to = Tensor::<bf16>::zeros(stream, [pages, page, heads_of_k, head])?;
+        let pairs: Vec<i32> = (0..count)
+            .flat_map(|p| [p * 7919 % pages as i32, p * 5119 % pages as i32])
+            .collect();
+        let pairs = Tensor::from_slice(stream, &pairs, [count as usize, 2])?;
+        table.line(
+            "copy_pages, 2048 of 64 x 8 x 128",
+            2 * 2 * count as usize * page * heads_of_k * head,
+            |s| paged::copy_pages(s, &from, &mut to, &pairs),
+        )?;
+    }
+    Ok(())
+}
+
 fn pages(table: &Table) -> Result<()> {
     let stream = &table.stream;
     let (heads_of_k, head, page) = (8, 128, 64);
@@ -249,13 +333,7 @@ fn pages(table: &Table) -> Result<()> {
             normal(stream, &shape, bf16::from_f64)?,
             normal(stream, &shape, bf16::from_f64)?,
         );
-        // Pages in an order that no prefetcher guesses.
-        let pages = sequences * width;
-        let step = (7919..)
-            .find(|s| !pages.is_multiple_of(*s) && s % 2 == 1)
-            .unwrap_or(1);
-        let order: Vec<i32> = (0..pages).map(|i| (i * step % pages) as i32).collect();
-        let by_row = Tensor::from_slice(stream, &order, [sequences, width])?;
+        let by_row = table_of_pages(stream, sequences, width)?;
         let lengths = Tensor::full(stream, keys as i32, [sequences])?;
         for heads in [32, 64] {
             let q = normal(stream, &[sequences, heads, head], bf16::from_f64)?;
@@ -325,6 +403,13 @@ fn weights(table: &Table) -> Result<()> {
             let values = normal(stream, &[outputs, columns], |x| f8e4m3::from_f32(x as f32))?;
             let scales = normal(stream, &[outputs, 1], |x| x as f32)?;
             line("float8", values.len(), Weights::Fp8(&values, &scales))?;
+            let bytes = normal(stream, &[outputs, columns / 2], |x| (x * 40.0) as i8 as u8)?;
+            let scales = Tensor::full(stream, 127u8, [outputs, columns / 32])?;
+            line(
+                "MXFP4",
+                bytes.len() + scales.len(),
+                Weights::Mxfp4(&*bytes.as_bits()?, &*scales.as_bits::<f8e8m0>()?),
+            )?;
         }
     }
     Ok(())
@@ -344,5 +429,6 @@ fn main() -> Result<()> {
     rows(&table)?;
     logits(&table)?;
     weights(&table)?;
-    pages(&table)
+    pages(&table)?;
+    other_pages(&table)
 }

@@ -9,12 +9,16 @@
 //! - `attention BATCH HEADS HEADS_OF_K QUERIES KEYS HEAD CAUSAL`: prepares attention, and prints the candidates with their times;
 //! - `packed HEADS HEADS_OF_K HEAD CAUSAL LENGTH…`: prepares attention of packed sequences with these lengths, likewise;
 //! - `backward BATCH HEADS HEADS_OF_K QUERIES KEYS HEAD CAUSAL`: prepares the backward pass, likewise;
+//! - `argmax BATCH` and `sample BATCH K`: prepare the greatest of 128,256 logits, and a draw from the K most likely;
+//! - `route TOKENS EXPERTS CHOSEN`: prepares the choice of experts by a softmax;
 //! - `go`: runs the two fastest candidates and the chosen one, and prints their microseconds per launch.
 
 use std::io::{BufRead, Write};
 
 use tirx_kernels::attention::{self, Options, Sequences};
+use tirx_kernels::experts::{self, Score};
 use tirx_kernels::gemm::{self, Activation, Matmul, Plan};
+use tirx_kernels::sampling::{self, Parameters};
 use tirx_rt::{Device, Element, Graph, Stream, Tensor, bf16, f8e4m3};
 
 mod numbers;
@@ -187,6 +191,36 @@ fn prepare_grouped(stream: &Stream, [groups, rows, n, k]: [usize; 4]) -> Result<
     })
 }
 
+/// The columns of logits.
+const VOCABULARY: usize = 128_256;
+
+fn prepare_argmax(stream: &Stream, batch: usize) -> Result<Prepared> {
+    let x = normal_of(stream, batch, VOCABULARY, 1, |x| (4.0 * x) as f32)?;
+    let mut tokens = Tensor::zeros(stream, [batch])?;
+    record(stream, "argmax", 0.0, |s| sampling::argmax(s, &x, &mut tokens))
+}
+
+fn prepare_sample(stream: &Stream, [batch, k]: [usize; 2]) -> Result<Prepared> {
+    let x = normal_of(stream, batch, VOCABULARY, 1, |x| (4.0 * x) as f32)?;
+    let mut tokens = Tensor::zeros(stream, [batch])?;
+    let counters = Tensor::zeros(stream, [batch])?;
+    let options = sampling::Options::temperature(0.8).top_k(k);
+    let parameters = Parameters::from_rows(stream, &vec![options; batch])?;
+    record(stream, "sample", 0.0, |s| {
+        sampling::sample(s, &x, &parameters, &counters, &mut tokens)
+    })
+}
+
+fn prepare_route(stream: &Stream, [tokens, experts, chosen]: [usize; 3]) -> Result<Prepared> {
+    let x = normal(stream, tokens, experts, 1)?;
+    let mut ids = Tensor::zeros(stream, [tokens, chosen])?;
+    let mut weights = Tensor::zeros(stream, [tokens, chosen])?;
+    let options = experts::Options::new(Score::Softmax).normalized();
+    record(stream, "route", 0.0, |s| {
+        experts::route(s, &x, None, &mut ids, &mut weights, options)
+    })
+}
+
 fn prepare_attention(
     stream: &Stream,
     [b, h, of_k, queries, keys, head, causal]: [usize; 7],
@@ -324,6 +358,11 @@ fn main() -> Result<()> {
                     ("fp8", &[m, n, k]) => prepare_fp8(&stream, [m, n, k])?,
                     ("scaled", &[m, n, k]) => prepare_scaled(&stream, [m, n, k])?,
                     ("grouped", &[groups, rows, n, k]) => prepare_grouped(&stream, [groups, rows, n, k])?,
+                    ("argmax", &[batch]) => prepare_argmax(&stream, batch)?,
+                    ("sample", &[batch, k]) => prepare_sample(&stream, [batch, k])?,
+                    ("route", &[tokens, experts, chosen]) => {
+                        prepare_route(&stream, [tokens, experts, chosen])?
+                    }
                     ("attention", &[b, h, of_k, queries, keys, head, causal]) => {
                         prepare_attention(&stream, [b, h, of_k, queries, keys, head, causal])?
                     }

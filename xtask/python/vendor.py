@@ -1,6 +1,7 @@
 """On a GPU machine: `./vendor` (a bench of tirx-kernels) beside cuBLAS and cuDNN, in turn, with random normal values.
 
-python vendor.py [gemm] [few] [fused] [gated] [fp8] [scaled] [grouped] [attention] [packed] [backward]: a line for each shape with the chosen kernel, its time, the vendor's time and their ratio (above 1: ours is
+python vendor.py [gemm] [few] [fused] [gated] [fp8] [scaled] [grouped] [sampling] [experts] [attention] [packed]
+[backward]: a line for each shape with the chosen kernel, its time, the vendor's time and their ratio (above 1: ours is
 faster), and the fastest candidate if the model chose another one.
 """
 import inspect
@@ -90,8 +91,8 @@ def compare(name, command, theirs, count, flops):
     median = {candidate: statistics.median(values) for candidate, values in times.items()}
     vendor = median.pop("")
     best = min(median, key=median.get)
-    line = (f"{name}: {chosen} {median[chosen]:.1f} us {flops / median[chosen] / 1e6:.0f} TFLOP/s, vendor {vendor:.1f} us "
-            f"{flops / vendor / 1e6:.0f}, ratio {vendor / median[chosen]:.3f}")
+    rates = [f" {flops / time / 1e6:.0f} TFLOP/s" if flops else "" for time in (median[chosen], vendor)]
+    line = f"{name}: {chosen} {median[chosen]:.1f} us{rates[0]}, vendor {vendor:.1f} us{rates[1]}, ratio {vendor / median[chosen]:.3f}"
     if best != chosen:
         line += f" | best: {best} {median[best]:.1f} us, {vendor / median[best]:.3f}"
     print(line, flush=True)
@@ -153,6 +154,32 @@ def grouped(groups, rows, n, k):
             torch.matmul(a[ends[e]:ends[e + 1]], b[e].t(), out=c[ends[e]:ends[e + 1]])
 
     return one(f"grouped {groups} {rows} {n} {k}", products, 2 * rows * n * k)
+
+
+def torch_sample(x, k):
+    """As vLLM without FlashInfer: the K most likely, softmax, and the greatest quotient of a probability and an exponential number."""
+    values, indices = torch.topk(x, k)
+    p = torch.softmax(values / 0.8, dim=-1)
+    return indices.gather(1, (p / torch.empty_like(p).exponential_()).argmax(dim=-1, keepdim=True))
+
+
+def tokens(command, batch, theirs):
+    """A choice of a token for each row of float32 logits, beside PyTorch's."""
+    ask(command)
+    x = torch.randn(batch, 128256, device="cuda") * 4
+    return compare(command, command, graph([lambda: theirs(x)], 20), 20, 0)[0]
+
+
+def route(count, experts, chosen):
+    command = f"route {count} {experts} {chosen}"
+    ask(command)
+    x = normal(count, experts)
+
+    def theirs():
+        p, ids = torch.topk(torch.softmax(x.float(), dim=-1), chosen)
+        return p / p.sum(dim=-1, keepdim=True), ids
+
+    return compare(command, command, graph([theirs], 20), 20, 0)[0]
 
 
 def attention(batch, heads, of_k, length, head, causal):
@@ -232,6 +259,13 @@ if "grouped" in sys.argv:
     cases = [(8, rows, n, k) for rows in (1024, 8192) for n, k in [(14336, 4096), (4096, 14336)]]
     cases += [(64, rows, n, k) for rows in (512, 4096, 16384) for n, k in [(2048, 4096), (4096, 2048)]]
     geomean("grouped", [grouped(*case) for case in cases])
+if "sampling" in sys.argv:
+    for batch in (1, 16, 128):
+        tokens(f"argmax {batch}", batch, lambda x: x.argmax(dim=-1))
+        tokens(f"sample {batch} 50", batch, lambda x: torch_sample(x, 50))
+if "experts" in sys.argv:
+    for count, experts, chosen in [(1, 128, 8), (64, 128, 8), (4096, 128, 8), (4096, 256, 8)]:
+        route(count, experts, chosen)
 if "attention" in sys.argv:
     cases = [(max(1, 16384 // length), 16, 16 if head != 64 else 4, length, head, causal)
              for head in (64, 128, 256) for causal in (False, True) for length in (512, 1024, 2048, 4096, 8192, 16384)]

@@ -11,16 +11,16 @@ const RUN: &str = r#"#!/bin/sh
 # With `--gpus 2` only the parts that use two GPUs.
 set -e
 cd "$(dirname "$0")"
-two_gpus() {
-    echo "== world: two GPUs that run kernels together"
+ranks() {
+    echo "== world: two GPUs that run kernels together, or two ranks on the only GPU"
     TIRX_TEST_DEVICE=cuda ./world --nocapture --test-threads=1
     TIRX_TEST_DEVICE=cuda tests-of-kernels/ranks --nocapture --test-threads=1
-    echo "== ranks: kernels of two GPUs, beside copies and the functions of one GPU"
+    echo "== ranks: kernels of two GPUs, beside copies and the functions of one GPU (skipped with one GPU)"
     ./ranks
 }
 if [ "$1" = --gpus ]; then
     [ "$2" = 2 ] || { echo "run.sh --gpus 2: the tests use two GPUs"; exit 2; }
-    two_gpus
+    ranks
     if command -v compute-sanitizer > /dev/null; then
         echo "== memcheck: the kernels of two GPUs"
         TIRX_TEST_DEVICE=cuda compute-sanitizer --tool memcheck --error-exitcode 1 ./world --test-threads=1
@@ -32,7 +32,7 @@ echo "== example-app: every kernel against plain Rust"
 ./example-app
 echo "== gpu: tests on the device"
 TIRX_TEST_DEVICE=cuda ./gpu --test-threads=1
-two_gpus
+ranks
 echo "== tirx-kernels: each function against float64"
 for test in tests-of-kernels/*; do
     TIRX_TEST_DEVICE=cuda "$test" --test-threads=1
@@ -43,7 +43,7 @@ if python3 -c "import torch" 2> /dev/null; then
     echo "== anchors: what cuBLAS and cuDNN reach here"
     python3 anchors.py
     echo "== vendor: tirx-kernels beside cuBLAS and cuDNN"
-    python3 vendor.py gemm few fused gated fp8 scaled grouped attention packed backward
+    python3 vendor.py gemm few fused gated fp8 scaled grouped sampling experts attention packed backward
 fi
 echo "== ladder: each step of the book's GEMM ladder, the table of docs/book/src/ladder/times.txt"
 ./ladder --bench | tee times.txt
