@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import WARPS, load, misaligned, store, vector
+from rows import VECTORS, WARPS, load_row, load_vector, misaligned, quotient, store_row, vector
 
 LOG2_E = 1.4426950408889634
-VECTORS = 2                                  # vectors of a segment that a thread has in flight
 
 
 @T.jit
@@ -25,54 +24,75 @@ def activation(g: T.handle, u: T.handle, y: T.handle, kind: T.int32, warps: T.in
     lane = T.lane_id([32])
     gate = T.alloc_local((VECTORS * VEC,), dtype)
     up = T.alloc_local((VECTORS * VEC,), dtype)
-    unit: T.int32 = block * T.truncdiv(WARPS, warps) + T.truncdiv(warp, warps)
+    unit: T.int32 = block * quotient(WARPS, warps) + quotient(warp, warps)
     row: T.int32 = T.truncdiv(unit, segments)
     if row < outer * inner:
-        o: T.int32 = T.truncdiv(row, inner)
+        o: T.int32 = 0
+        if outer > 1:
+            o = T.truncdiv(row, inner)
         i: T.int32 = row - o * inner
         step: T.int32 = warps * 32 * VEC
-        begin: T.int32 = (unit - row * segments) * step * VECTORS + ((warp - T.truncdiv(warp, warps) * warps) * 32 + lane) * VEC
-        bits: T.uint8 = misaligned(G.ptr_to([o, i, 0])) | misaligned(U.ptr_to([o, i, 0])) | misaligned(Y.ptr_to([o, i, 0]))
+        begin: T.int32 = (unit - row * segments) * step * VECTORS + (T.bitwise_and(warp, warps - 1) * 32 + lane) * VEC
+        strides: T.let = g_outer | g_inner | u_outer | u_inner | y_outer | y_inner | T.cast(columns, "int64")
+        bits: T.let = misaligned(G.ptr_to([0, 0, 0])) | misaligned(U.ptr_to([0, 0, 0])) | misaligned(Y.ptr_to([0, 0, 0]))
         Gs = T.decl_buffer((columns,), dtype, data=G.ptr_to([o, i, 0]), scope="global")
         Us = T.decl_buffer((columns,), dtype, data=U.ptr_to([o, i, 0]), scope="global")
         Ys = T.decl_buffer((columns,), dtype, data=Y.ptr_to([o, i, 0]), scope="global")
-        for c in T.unroll(VECTORS):
-            if begin + c * step < columns:
-                load(gate, c * VEC, Gs, begin + c * step, columns, bits == T.uint8(0), dtype, VEC)
-                if of_u > 0:
-                    load(up, c * VEC, Us, begin + c * step, columns, bits == T.uint8(0), dtype, VEC)
-                else:
-                    for v in T.unroll(VEC):
-                        up[c * VEC + v] = T.cast(1.0, dtype)
 
         @T.inline
-        def results(function):
-            for c in T.unroll(VECTORS):
-                if begin + c * step < columns:
-                    for v in T.unroll(VEC):
-                        value: T.float32 = T.cast(gate[c * VEC + v], "float32")
-                        if function == "silu":
-                            value = value * T.ptx.rcp(1.0 + T.ptx.exp2(value * T.float32(-LOG2_E)))
-                        elif function == "gelu_tanh":
-                            # x (1 + tanh y) / 2 = x / (1 + exp(-2 y))
-                            value = value * T.ptx.rcp(1.0 + T.ptx.exp2(
-                                value * (value * value * T.float32(-0.07135481627 * LOG2_E) + T.float32(-1.59576912161 * LOG2_E))))
-                        elif function == "gelu":
-                            value = value * 0.5 * (1.0 + T.erf(value * T.float32(0.70710678118)))
-                        else:
-                            value = T.max(value, T.float32(0))
-                        gate[c * VEC + v] = T.cast(value * T.cast(up[c * VEC + v], "float32"), dtype)
-                    store(Ys, begin + c * step, columns, gate, c * VEC, bits == T.uint8(0), dtype, VEC)
+        def results(function, is_gated, at):
+            for v in T.unroll(VEC):
+                value: T.float32 = T.cast(gate[at + v], "float32")
+                if function == "silu":
+                    value = value * T.ptx.rcp(1.0 + T.ptx.exp2(value * T.float32(-LOG2_E)))
+                elif function == "gelu_tanh":
+                    # x (1 + tanh y) / 2 = x / (1 + exp(-2 y))
+                    value = value * T.ptx.rcp(1.0 + T.ptx.exp2(
+                        value * (value * value * T.float32(-0.07135481627 * LOG2_E) + T.float32(-1.59576912161 * LOG2_E))))
+                elif function == "gelu":
+                    value = value * 0.5 * (1.0 + T.erf(value * T.float32(0.70710678118)))
+                else:
+                    value = T.max(value, T.float32(0))
+                gate[at + v] = T.cast(value * T.cast(up[at + v], "float32") if is_gated else value, dtype)
 
-        # A choice within the loops would keep the elements from being computed side by side.
+        @T.inline
+        def segment(function, is_gated):
+            """The vectors of a thread in rows of whole vectors."""
+            for c in T.unroll(VECTORS):
+                load_vector(gate, c * VEC, Gs, begin + c * step, columns, dtype, VEC)
+            if is_gated:
+                for c in T.unroll(VECTORS):
+                    load_vector(up, c * VEC, Us, begin + c * step, columns, dtype, VEC)
+            for c in T.unroll(VECTORS):
+                results(function, is_gated, c * VEC)
+                store_row(True, Ys, begin + c * step, columns, gate, c * VEC, dtype, VEC)
+
+        @T.inline
+        def of_function(function):
+            # A choice within the loops would keep the elements from being computed side by side.
+            if bits == T.uint8(0) and strides % VEC == 0:
+                if of_u > 0:
+                    segment(function, True)
+                else:
+                    segment(function, False)
+            else:
+                for c in range(VECTORS):
+                    load_row(False, gate, 0, Gs, begin + c * step, columns, dtype, VEC)
+                    for v in T.unroll(VEC):
+                        up[v] = T.cast(1.0, dtype)
+                    if of_u > 0:
+                        load_row(False, up, 0, Us, begin + c * step, columns, dtype, VEC)
+                    results(function, True, 0)
+                    store_row(False, Ys, begin + c * step, columns, gate, 0, dtype, VEC)
+
         if kind == 0:
-            results("silu")
+            of_function("silu")
         elif kind == 1:
-            results("gelu_tanh")
+            of_function("gelu_tanh")
         elif kind == 2:
-            results("gelu")
+            of_function("gelu")
         else:
-            results("relu")
+            of_function("relu")
 
 
 @T.jit
@@ -89,24 +109,34 @@ def cast(x: T.handle, y: T.handle, warps: T.int32, segments: T.int32, *, source:
     lane = T.lane_id([32])
     before = T.alloc_local((VECTORS * VEC,), source)
     after = T.alloc_local((VEC,), target)
-    unit: T.int32 = block * T.truncdiv(WARPS, warps) + T.truncdiv(warp, warps)
+    unit: T.int32 = block * quotient(WARPS, warps) + quotient(warp, warps)
     row: T.int32 = T.truncdiv(unit, segments)
     if row < outer * inner:
-        o: T.int32 = T.truncdiv(row, inner)
+        o: T.int32 = 0
+        if outer > 1:
+            o = T.truncdiv(row, inner)
         i: T.int32 = row - o * inner
         step: T.int32 = warps * 32 * VEC
-        begin: T.int32 = (unit - row * segments) * step * VECTORS + ((warp - T.truncdiv(warp, warps) * warps) * 32 + lane) * VEC
-        bits: T.uint8 = misaligned(X.ptr_to([o, i, 0])) | misaligned(Y.ptr_to([o, i, 0]))
+        begin: T.int32 = (unit - row * segments) * step * VECTORS + (T.bitwise_and(warp, warps - 1) * 32 + lane) * VEC
         Xs = T.decl_buffer((columns,), source, data=X.ptr_to([o, i, 0]), scope="global")
         Ys = T.decl_buffer((columns,), target, data=Y.ptr_to([o, i, 0]), scope="global")
-        for c in T.unroll(VECTORS):
-            if begin + c * step < columns:
-                load(before, c * VEC, Xs, begin + c * step, columns, bits == T.uint8(0), source, VEC)
-        for c in T.unroll(VECTORS):
-            if begin + c * step < columns:
-                for v in T.unroll(VEC):
-                    after[v] = T.cast(T.cast(before[c * VEC + v], "float32"), target)
-                store(Ys, begin + c * step, columns, after, 0, bits == T.uint8(0), target, VEC)
+
+        @T.inline
+        def result(whole, at, column):
+            for v in T.unroll(VEC):
+                after[v] = T.cast(T.cast(before[at + v], "float32"), target)
+            store_row(whole, Ys, column, columns, after, 0, target, VEC)
+
+        if (misaligned(X.ptr_to([0, 0, 0])) | misaligned(Y.ptr_to([0, 0, 0]))) == T.uint8(0) and (
+                x_outer | x_inner | y_outer | y_inner | T.cast(columns, "int64")) % max(vector(source), vector(target)) == 0:
+            for c in T.unroll(VECTORS):
+                load_vector(before, c * VEC, Xs, begin + c * step, columns, source, VEC)
+            for c in T.unroll(VECTORS):
+                result(True, c * VEC, begin + c * step)
+        else:
+            for c in range(VECTORS):
+                load_row(False, before, 0, Xs, begin + c * step, columns, source, VEC)
+                result(False, 0, begin + c * step)
 
 
 @T.jit
@@ -123,7 +153,7 @@ def gather(table: T.handle, ids: T.handle, y: T.handle, warps: T.int32, segments
     warp = T.warp_id([WARPS])
     lane = T.lane_id([32])
     values = T.alloc_local((VECTORS * VEC,), dtype)
-    unit: T.int32 = block * T.truncdiv(WARPS, warps) + T.truncdiv(warp, warps)
+    unit: T.int32 = block * quotient(WARPS, warps) + quotient(warp, warps)
     row: T.int32 = T.truncdiv(unit, segments)
     if row < rows:
         entry: T.int32 = Ids[row]
@@ -132,11 +162,16 @@ def gather(table: T.handle, ids: T.handle, y: T.handle, warps: T.int32, segments
             entry = 0
             last = 0
         step: T.int32 = warps * 32 * VEC
-        begin: T.int32 = (unit - row * segments) * step * VECTORS + ((warp - T.truncdiv(warp, warps) * warps) * 32 + lane) * VEC
-        bits: T.uint8 = misaligned(Table.ptr_to([entry, 0])) | misaligned(Y.ptr_to([row, 0]))
+        begin: T.int32 = (unit - row * segments) * step * VECTORS + (T.bitwise_and(warp, warps - 1) * 32 + lane) * VEC
         Ts = T.decl_buffer((columns,), dtype, data=Table.ptr_to([entry, 0]), scope="global")
         Ys = T.decl_buffer((columns,), dtype, data=Y.ptr_to([row, 0]), scope="global")
-        for c in T.unroll(VECTORS):
-            load(values, c * VEC, Ts, begin + c * step, last, bits == T.uint8(0), dtype, VEC)
-        for c in T.unroll(VECTORS):
-            store(Ys, begin + c * step, columns, values, c * VEC, bits == T.uint8(0), dtype, VEC)
+        if (misaligned(Table.ptr_to([0, 0])) | misaligned(Y.ptr_to([0, 0]))) == T.uint8(0) and (
+                t_row | y_row | T.cast(columns, "int64")) % VEC == 0 and last > 0:
+            for c in T.unroll(VECTORS):
+                load_vector(values, c * VEC, Ts, begin + c * step, columns, dtype, VEC)
+            for c in T.unroll(VECTORS):
+                store_row(True, Ys, begin + c * step, columns, values, c * VEC, dtype, VEC)
+        else:
+            for c in range(VECTORS):
+                load_row(False, values, 0, Ts, begin + c * step, last, dtype, VEC)
+                store_row(False, Ys, begin + c * step, columns, values, 0, dtype, VEC)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import WARPS, load, misaligned, store, vector
+from rows import WARPS, load_row, misaligned, quotient, store_row, vector
 
 MAX_EXPERTS = 512
+VECTORS = 2                                  # vectors of a segment that a thread has in flight
 OF_LANE = MAX_EXPERTS // 32
 THREADS = 1024
 
@@ -162,31 +163,34 @@ def combine(x: T.handle, places: T.handle, weights: T.handle, y: T.handle, warps
     block = T.cta_id([T.ceildiv(tokens * segments * warps, WARPS)])
     warp = T.warp_id([WARPS])
     lane = T.lane_id([32])
-    values = T.alloc_local((2 * VEC,), dtype)
-    sums = T.alloc_local((2 * VEC,), "float32")
-    unit: T.int32 = block * T.truncdiv(WARPS, warps) + T.truncdiv(warp, warps)
+    values = T.alloc_local((VECTORS * VEC,), dtype)
+    sums = T.alloc_local((VECTORS * VEC,), "float32")
+    unit: T.int32 = block * quotient(WARPS, warps) + quotient(warp, warps)
     token: T.int32 = T.truncdiv(unit, segments)
-    if token < tokens:
+
+    @T.inline
+    def segment(whole):
         step: T.int32 = warps * 32 * VEC
-        begin: T.int32 = (unit - token * segments) * step * 2 + ((warp - T.truncdiv(warp, warps) * warps) * 32 + lane) * VEC
+        begin: T.int32 = (unit - token * segments) * step * VECTORS + (T.bitwise_and(warp, warps - 1) * 32 + lane) * VEC
         Ys = T.decl_buffer((columns,), dtype, data=Y.ptr_to([token, 0]), scope="global")
-        for v in T.unroll(2 * VEC):
+        for v in T.unroll(VECTORS * VEC):
             sums[v] = T.float32(0)
         for c in range(chosen):
             row: T.int32 = Places[token, c]
-            weight: T.float32 = Weights[token, c]
-            last: T.int32 = columns
-            if row < 0 or row >= rows:
-                row = 0
-                last = 0
-            bits: T.uint8 = misaligned(X.ptr_to([row, 0]))
-            Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([row, 0]), scope="global")
-            for k in T.unroll(2):
-                load(values, k * VEC, Xs, begin + k * step, last, bits == T.uint8(0), dtype, VEC)
-            for v in T.unroll(2 * VEC):
-                sums[v] += weight * T.cast(values[v], "float32")
-        for v in T.unroll(2 * VEC):
+            if row >= 0 and row < rows:
+                weight: T.float32 = Weights[token, c]
+                Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([row, 0]), scope="global")
+                for k in T.unroll(VECTORS):
+                    load_row(whole, values, k * VEC, Xs, begin + k * step, columns, dtype, VEC)
+                for v in T.unroll(VECTORS * VEC):
+                    sums[v] += weight * T.cast(values[v], "float32")
+        for v in T.unroll(VECTORS * VEC):
             values[v] = T.cast(sums[v], dtype)
-        bits_of_y: T.uint8 = misaligned(Y.ptr_to([token, 0]))
-        for k in T.unroll(2):
-            store(Ys, begin + k * step, columns, values, k * VEC, bits_of_y == T.uint8(0), dtype, VEC)
+        for k in T.unroll(VECTORS):
+            store_row(whole, Ys, begin + k * step, columns, values, k * VEC, dtype, VEC)
+
+    if token < tokens:
+        if (misaligned(X.ptr_to([0, 0])) | misaligned(Y.ptr_to([0, 0]))) == T.uint8(0) and (x_row | y_row | T.cast(columns, "int64")) % VEC == 0:
+            segment(True)
+        else:
+            segment(False)

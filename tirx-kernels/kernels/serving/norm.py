@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm.script import tirx as T
 
 from quantize import factor, to_8_bits
-from rows import CACHED, THREADS, WARPS, load_row, misaligned, row_max, row_sum, store_row, vector
+from rows import CACHED, THREADS, WARPS, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum, store_row, vector
 
 
 # sim: norm(dtype="float32", s=None)
@@ -17,6 +17,16 @@ from rows import CACHED, THREADS, WARPS, load_row, misaligned, row_max, row_sum,
 #   eps = 0.0
 #   offset = 0.0
 #   centered = 0
+#   threads = 2
+# sim: norm(dtype="float32", s=None)
+#   x: float32[1x3x32] = k % 2
+#   r: float32[1x3x32] = k % 2 -> 2 * (k % 2)
+#   w: float32[32] = 1
+#   b: float32[32] = 3
+#   y: float32[1x3x32] = 0 -> 3 + 2 * (2 * (k % 2) - 1) +- 1e-5
+#   eps = 0.0
+#   offset = 1.0
+#   centered = 1
 #   threads = 2
 # sim: norm(dtype="float32", target="int8")
 #   x: float32[1x5x40] = 1 if k % 2 == 0 else -1
@@ -34,7 +44,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
          centered: T.int32, threads: T.int32, *, dtype: T.constexpr, target: T.constexpr = ""):
     """Y = (S - mean) / sqrt(mean((S - mean)^2) + eps) * (W + offset) + B for each row of S = X + R, which replaces R.
 
-    The mean is 0 unless `centered`. R, W and B may be empty. The first vectors of a row stay in registers; a longer row is read again. With S,
+    The mean is 0 unless `centered`. R, W and B may be empty. A short row of whole vectors stays in registers; other rows are read again. With S,
     rows of Y are in `target`, and S has the factor of each."""
     outer, inner, columns = T.int32(), T.int32(), T.int32()
     x_outer, x_inner, y_outer, y_inner = T.int64(), T.int64(), T.int64(), T.int64()
@@ -55,8 +65,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     parts = T.alloc_shared((WARPS,), "float32")
     more_parts = T.alloc_shared((WARPS,), "float32")
     kept = T.alloc_local((CACHED * VEC,), dtype)
-    other = T.alloc_local((VEC,), dtype)
-    scale = T.alloc_local((VEC,), dtype)
+    other = T.alloc_local((CACHED * VEC,), dtype)
     shift = T.alloc_local((VEC,), dtype)
     if s is not None:
         last_parts = T.alloc_shared((WARPS,), "float32")
@@ -64,12 +73,14 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
         small = T.alloc_local((VEC,), target)
     total = T.alloc_local((1,), "float32")
     mean = T.alloc_local((1,), "float32")
-    row: T.int32 = block * T.truncdiv(THREADS, threads) + T.truncdiv(thread, threads)
+    row: T.int32 = block * quotient(THREADS, threads) + quotient(thread, threads)
     last: T.int32 = columns                                    # the columns of a row behind the tensor
     if row >= outer * inner:
         row = 0
         last = 0
-    o: T.int32 = T.truncdiv(row, inner)
+    o: T.int32 = 0
+    if outer > 1:
+        o = T.truncdiv(row, inner)
     i: T.int32 = row - o * inner
     step: T.int32 = threads * VEC
     begin: T.int32 = T.bitwise_and(thread, threads - 1) * VEC
@@ -79,50 +90,45 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([o, i, 0]), scope="global")
     Rs = T.decl_buffer((columns,), dtype, data=R.ptr_to([o, i, 0]), scope="global")
     Ys = T.decl_buffer((columns,), target, data=Y.ptr_to([o, i, 0]), scope="global")
+    # Without B the one of W is loaded, and not used.
+    Bs = T.decl_buffer((columns,), dtype, data=T.if_then_else(of_b > 0, B.ptr_to([0]), W.ptr_to([0])), scope="global")
 
     @T.inline
-    def again(whole, to, at, column):
-        if of_r > 0:
-            load_row(whole, to, at, Rs, column, last, dtype, VEC)
-        else:
-            load_row(whole, to, at, Xs, column, last, dtype, VEC)
-
-    @T.inline
-    def add(whole, to, at, column):
-        load_row(whole, other, 0, Rs, column, last, dtype, VEC)
+    def add(to, at):
         for v in T.unroll(VEC):
-            to[at + v] = T.cast(T.cast(to[at + v], "float32") + T.cast(other[v], "float32"), dtype)
-        store_row(whole, Rs, column, last, to, at, dtype, VEC)
+            to[at + v] = T.cast(T.cast(to[at + v], "float32") + T.cast(other[at + v], "float32"), dtype)
 
     @T.inline
-    def squares(of, at):
+    def count(whole, of, at, column):
+        """Adds the squares of the deviations from the mean."""
         for v in T.unroll(VEC):
-            total[0] += T.cast(of[at + v], "float32") * T.cast(of[at + v], "float32")
-
-    @T.inline
-    def deviations(whole, of, at, column):
-        for v in T.unroll(VEC):
-            if column + (0 if whole else v) < last:
+            if inside(whole, column, v, last):
                 total[0] += (T.cast(of[at + v], "float32") - mean[0]) * (T.cast(of[at + v], "float32") - mean[0])
 
     @T.inline
-    def normalize(whole, of, at, column, inverse):
+    def add_up(whole, of, at, column):
         for v in T.unroll(VEC):
-            scale[v] = T.cast(1.0, dtype)
-            shift[v] = T.cast(0.0, dtype)
-        if of_w > 0:
-            load_row(whole, scale, 0, W, column, last, dtype, VEC)
-        if of_b > 0:
-            load_row(whole, shift, 0, B, column, last, dtype, VEC)
+            if inside(whole, column, v, last):
+                total[0] += T.cast(of[at + v], "float32")
+
+    @T.inline
+    def average():
+        row_sum(total, parts, thread, threads)
+        mean[0] = total[0] / T.cast(columns, "float32")
+        total[0] = 0.0
+
+    @T.inline
+    def normalize(of, at, inverse):
+        """With W in `other` and B in `shift`."""
         for v in T.unroll(VEC):
             value: T.float32 = (T.cast(of[at + v], "float32") - mean[0]) * inverse
-            of[at + v] = T.cast(value * (T.cast(scale[v], "float32") + offset_of_w) + T.cast(shift[v], "float32"), dtype)
+            moved: T.float32 = T.if_then_else(of_b > 0, T.cast(shift[v], "float32"), T.float32(0))
+            of[at + v] = T.cast(value * (T.cast(other[v], "float32") + offset_of_w) + moved, dtype)
 
     @T.inline
     def most_of_row(whole, of, at, column):
-        # Behind the end of a row are numbers that the mean has moved.
         for v in T.unroll(VEC):
-            if column + (0 if whole else v) < last:
+            if inside(whole, column, v, last):
                 most[0] = T.max(most[0], T.fabs(T.cast(of[at + v], "float32")))
 
     @T.inline
@@ -131,63 +137,92 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
         store_row(whole, Ys, column, last, small, 0, target, VEC)
 
     @T.inline
-    def rows(whole):
+    def in_registers(has_residual):
+        """A row of whole vectors, each in the registers of a thread, with W."""
         for c in T.unroll(CACHED):
-            load_row(whole, kept, c * VEC, Xs, c * step + begin, last, dtype, VEC)
-        if of_r > 0:
+            load_vector(kept, c * VEC, Xs, c * step + begin, columns, dtype, VEC)
+        if has_residual:
             for c in T.unroll(CACHED):
-                if c * step < columns:
-                    add(whole, kept, c * VEC, c * step + begin)
-            for c in range(CACHED, T.ceildiv(columns, step)):
-                load_row(whole, scale, 0, Xs, c * step + begin, last, dtype, VEC)
-                add(whole, scale, 0, c * step + begin)
+                load_vector(other, c * VEC, Rs, c * step + begin, columns, dtype, VEC)
+            for c in T.unroll(CACHED):
+                add(kept, c * VEC)
+                store_row(True, Rs, c * step + begin, last, kept, c * VEC, dtype, VEC)
         if centered != 0:
-            for v in T.unroll(CACHED * VEC):
-                total[0] += T.cast(kept[v], "float32")
-            for c in range(CACHED, T.ceildiv(columns, step)):
-                again(whole, other, 0, c * step + begin)
-                for v in T.unroll(VEC):
-                    total[0] += T.cast(other[v], "float32")
-            row_sum(total, parts, thread, threads)
-            mean[0] = total[0] / T.cast(columns, "float32")
-            total[0] = 0.0
             for c in T.unroll(CACHED):
-                deviations(whole, kept, c * VEC, c * step + begin)
-            for c in range(CACHED, T.ceildiv(columns, step)):
-                again(whole, other, 0, c * step + begin)
-                deviations(whole, other, 0, c * step + begin)
-        else:
-            for c in T.unroll(CACHED):
-                squares(kept, c * VEC)
-            for c in range(CACHED, T.ceildiv(columns, step)):
-                again(whole, other, 0, c * step + begin)
-                squares(other, 0)
+                add_up(True, kept, c * VEC, c * step + begin)
+            average()
+        for c in T.unroll(CACHED):
+            count(True, kept, c * VEC, c * step + begin)
         row_sum(total, more_parts, thread, threads)
         inverse: T.float32 = T.rsqrt(total[0] / T.cast(columns, "float32") + eps)
         for c in T.unroll(CACHED):
-            if c * step < columns:
-                normalize(whole, kept, c * VEC, c * step + begin, inverse)
-                if s is None:
-                    store_row(whole, Ys, c * step + begin, last, kept, c * VEC, dtype, VEC)
-                else:
-                    most_of_row(whole, kept, c * VEC, c * step + begin)
-        for c in range(CACHED, T.ceildiv(columns, step)):
-            again(whole, other, 0, c * step + begin)
-            normalize(whole, other, 0, c * step + begin, inverse)
+            load_vector(other, 0, W, c * step + begin, columns, dtype, VEC)
+            load_vector(shift, 0, Bs, c * step + begin, columns, dtype, VEC)
+            normalize(kept, c * VEC, inverse)
             if s is None:
-                store_row(whole, Ys, c * step + begin, last, other, 0, dtype, VEC)
+                store_row(True, Ys, c * step + begin, last, kept, c * VEC, dtype, VEC)
             else:
-                most_of_row(whole, other, 0, c * step + begin)
+                most_of_row(True, kept, c * VEC, c * step + begin)
         if s is not None:
             row_max(most, last_parts, thread, threads)
             of_row: T.float32 = factor(most[0], target)
             for c in T.unroll(CACHED):
-                if c * step < columns:
-                    store_8_bits(whole, kept, c * VEC, c * step + begin, 1.0 / of_row)
-            for c in range(CACHED, T.ceildiv(columns, step)):
-                again(whole, other, 0, c * step + begin)
-                normalize(whole, other, 0, c * step + begin, inverse)
-                store_8_bits(whole, other, 0, c * step + begin, 1.0 / of_row)
+                store_8_bits(True, kept, c * VEC, c * step + begin, 1.0 / of_row)
+            if T.bitwise_and(thread, threads - 1) == 0 and last > 0:
+                S[o, i] = of_row
+
+    @T.inline
+    def again(column):
+        """The vector of S, in `kept`."""
+        if of_r > 0:
+            load_row(False, kept, 0, Rs, column, columns, dtype, VEC)
+        else:
+            load_row(False, kept, 0, Xs, column, columns, dtype, VEC)
+
+    @T.inline
+    def normalize_again(column, inverse):
+        again(column)
+        for v in T.unroll(VEC):
+            other[v] = T.cast(1.0, dtype)
+        if of_w > 0:
+            load_row(False, other, 0, W, column, columns, dtype, VEC)
+        if of_b > 0:
+            load_row(False, shift, 0, B, column, columns, dtype, VEC)
+        normalize(kept, 0, inverse)
+
+    @T.inline
+    def in_turns():
+        """A row of any length: the thread has one vector at a time."""
+        turns: T.int32 = T.ceildiv(columns, step)
+        for c in range(turns):
+            load_row(False, kept, 0, Xs, c * step + begin, columns, dtype, VEC)
+            if of_r > 0:
+                load_row(False, other, 0, Rs, c * step + begin, columns, dtype, VEC)
+                add(kept, 0)
+                store_row(False, Rs, c * step + begin, last, kept, 0, dtype, VEC)
+            if centered != 0:
+                add_up(False, kept, 0, c * step + begin)
+            else:
+                count(False, kept, 0, c * step + begin)
+        if centered != 0:
+            average()
+            for c in range(turns):
+                again(c * step + begin)
+                count(False, kept, 0, c * step + begin)
+        row_sum(total, more_parts, thread, threads)
+        inverse: T.float32 = T.rsqrt(total[0] / T.cast(columns, "float32") + eps)
+        for c in range(turns):
+            normalize_again(c * step + begin, inverse)
+            if s is None:
+                store_row(False, Ys, c * step + begin, last, kept, 0, dtype, VEC)
+            else:
+                most_of_row(False, kept, 0, c * step + begin)
+        if s is not None:
+            row_max(most, last_parts, thread, threads)
+            of_row: T.float32 = factor(most[0], target)
+            for c in range(turns):
+                normalize_again(c * step + begin, inverse)
+                store_8_bits(False, kept, 0, c * step + begin, 1.0 / of_row)
             if T.bitwise_and(thread, threads - 1) == 0 and last > 0:
                 S[o, i] = of_row
 
@@ -196,7 +231,10 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     total[0] = 0.0
     if s is not None:
         most[0] = 0.0
-    if bits == T.uint8(0) and strides % VEC == 0:
-        rows(True)
+    if bits == T.uint8(0) and strides % VEC == 0 and columns <= CACHED * step and of_w > 0:
+        if of_r > 0:
+            in_registers(True)
+        else:
+            in_registers(False)
     else:
-        rows(False)
+        in_turns()

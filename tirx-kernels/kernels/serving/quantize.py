@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import CACHED, THREADS, WARPS, load, load_row, misaligned, row_max, store, store_row, vector
+from rows import CACHED, THREADS, WARPS, inside, load_row, load_vector, misaligned, quotient, row_max, store_row, vector
 
 LARGEST = {"float8_e4m3fn": 448.0, "int8": 127.0}
 BLOCK = 128                                  # rows and columns with a common factor in `blocks`
 
 
 @T.inline
-def most_of(most, source, at, count):
-    """The maximum of `most[0]` and `count` magnitudes."""
+def most_of(most, source, at, count, whole, column, columns):
+    """The maximum of `most[0]` and the magnitudes of a vector, up to the end of its row."""
     for v in T.unroll(count):
-        most[0] = T.max(most[0], T.fabs(T.cast(source[at + v], "float32")))
+        if inside(whole, column, v, columns):
+            most[0] = T.max(most[0], T.fabs(T.cast(source[at + v], "float32")))
 
 
 def factor(most, target):
@@ -35,6 +36,11 @@ def to_8_bits(to, source, at, inverse, target, count):
 
 
 # sim: quantize(dtype="float32", target="int8")
+#   x: float32[2x5x32] = (j + k) % 5 - 254
+#   q: int8[2x5x32] = 0 -> round(((j + k) % 5 - 254) / 2)
+#   s: float32[2x5] = 0 -> 2
+#   threads = 2
+# sim: quantize(dtype="float32", target="int8")
 #   x: float32[1x5x80] = (j + k) % 5 - 254
 #   q: int8[1x5x80] = 0 -> round(((j + k) % 5 - 254) / 2)
 #   s: float32[1x5] = 0 -> 2
@@ -53,15 +59,16 @@ def quantize(x: T.handle, q: T.handle, s: T.handle, threads: T.int32, *, dtype: 
     thread = T.thread_id([THREADS])
     parts = T.alloc_shared((WARPS,), "float32")
     kept = T.alloc_local((CACHED * VEC,), dtype)
-    more = T.alloc_local((VEC,), dtype)
     small = T.alloc_local((VEC,), target)
     most = T.alloc_local((1,), "float32")
-    row: T.int32 = block * T.truncdiv(THREADS, threads) + T.truncdiv(thread, threads)
+    row: T.int32 = block * quotient(THREADS, threads) + quotient(thread, threads)
     last: T.int32 = columns
     if row >= outer * inner:
         row = 0
         last = 0
-    o: T.int32 = T.truncdiv(row, inner)
+    o: T.int32 = 0
+    if outer > 1:
+        o = T.truncdiv(row, inner)
     i: T.int32 = row - o * inner
     step: T.int32 = threads * VEC
     begin: T.int32 = T.bitwise_and(thread, threads - 1) * VEC
@@ -71,36 +78,43 @@ def quantize(x: T.handle, q: T.handle, s: T.handle, threads: T.int32, *, dtype: 
     Qs = T.decl_buffer((columns,), target, data=Q.ptr_to([o, i, 0]), scope="global")
 
     @T.inline
-    def result(whole, of, at, column, inverse):
-        to_8_bits(small, of, at, inverse, target, VEC)
+    def result(whole, at, column, inverse):
+        to_8_bits(small, kept, at, inverse, target, VEC)
         store_row(whole, Qs, column, last, small, 0, target, VEC)
 
     @T.inline
-    def rows(whole):
-        for c in T.unroll(CACHED):
-            load_row(whole, kept, c * VEC, Xs, c * step + begin, last, dtype, VEC)
-        for c in T.unroll(CACHED):
-            most_of(most, kept, c * VEC, VEC)
-        for c in range(CACHED, T.ceildiv(columns, step)):
-            load_row(whole, more, 0, Xs, c * step + begin, last, dtype, VEC)
-            most_of(most, more, 0, VEC)
+    def rows(whole, in_registers):
+        turns: T.int32 = T.ceildiv(columns, step)
+        if in_registers:
+            for c in T.unroll(CACHED):
+                load_vector(kept, c * VEC, Xs, c * step + begin, columns, dtype, VEC)
+            for c in T.unroll(CACHED):
+                most_of(most, kept, c * VEC, VEC, True, c * step + begin, last)
+        else:
+            for c in range(turns):
+                load_row(whole, kept, 0, Xs, c * step + begin, columns, dtype, VEC)
+                most_of(most, kept, 0, VEC, whole, c * step + begin, last)
         row_max(most, parts, thread, threads)
         scale: T.float32 = factor(most[0], target)
         inverse: T.float32 = 1.0 / scale
-        for c in T.unroll(CACHED):
-            if c * step < columns:
-                result(whole, kept, c * VEC, c * step + begin, inverse)
-        for c in range(CACHED, T.ceildiv(columns, step)):
-            load_row(whole, more, 0, Xs, c * step + begin, last, dtype, VEC)
-            result(whole, more, 0, c * step + begin, inverse)
+        if in_registers:
+            for c in T.unroll(CACHED):
+                result(True, c * VEC, c * step + begin, inverse)
+        else:
+            for c in range(turns):
+                load_row(whole, kept, 0, Xs, c * step + begin, columns, dtype, VEC)
+                result(whole, 0, c * step + begin, inverse)
         if T.bitwise_and(thread, threads - 1) == 0 and last > 0:
             S[o, i] = scale
 
     most[0] = 0.0
     if bits == T.uint8(0) and strides % VEC == 0:
-        rows(True)
+        if columns <= CACHED * step:
+            rows(True, True)
+        else:
+            rows(True, False)
     else:
-        rows(False)
+        rows(False, False)
 
 
 # sim: blocks(dtype="float32")
@@ -128,23 +142,33 @@ def blocks(x: T.handle, q: T.handle, s: T.handle, *, dtype: T.constexpr):
     most = T.alloc_local((1,), "float32")
     column: T.int32 = n * BLOCK + thread % ACROSS * VEC
     first: T.int32 = m * BLOCK + T.truncdiv(thread, ACROSS)
+    strides: T.let = x_batch | x_row | q_batch | q_row | T.cast(columns, "int64")
+    bits: T.let = misaligned(X.ptr_to([0, 0, 0])) | misaligned(Q.ptr_to([0, 0, 0]))
+
+    @T.inline
+    def block_of_numbers(whole):
+        for turn in T.unroll(TURNS):
+            Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([b, T.min(first + turn * (THREADS // ACROSS), rows - 1), 0]), scope="global")
+            load_row(whole, kept, turn * VEC, Xs, column, columns, dtype, VEC)
+        for turn in T.unroll(TURNS):
+            most_of(most, kept, turn * VEC, VEC, whole, column, columns)
+        row_max(most, parts, thread, THREADS)
+        scale: T.float32 = factor(most[0], target)
+        inverse: T.float32 = 1.0 / scale
+        for turn in T.unroll(TURNS):
+            row: T.int32 = first + turn * (THREADS // ACROSS)
+            if row < rows:
+                Qs = T.decl_buffer((columns,), target, data=Q.ptr_to([b, row, 0]), scope="global")
+                to_8_bits(small, kept, turn * VEC, inverse, target, VEC)
+                store_row(whole, Qs, column, columns, small, 0, target, VEC)
+        if thread == 0:
+            S[b, m, n] = scale
+
     most[0] = 0.0
-    for turn in T.unroll(TURNS):
-        row: T.int32 = T.min(first + turn * (THREADS // ACROSS), rows - 1)
-        Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([b, row, 0]), scope="global")
-        load(kept, turn * VEC, Xs, column, columns, misaligned(X.ptr_to([b, row, 0])) == T.uint8(0), dtype, VEC)
-        most_of(most, kept, turn * VEC, VEC)
-    row_max(most, parts, thread, THREADS)
-    scale: T.float32 = factor(most[0], target)
-    inverse: T.float32 = 1.0 / scale
-    for turn in T.unroll(TURNS):
-        row: T.int32 = first + turn * (THREADS // ACROSS)
-        if row < rows:
-            Qs = T.decl_buffer((columns,), target, data=Q.ptr_to([b, row, 0]), scope="global")
-            to_8_bits(small, kept, turn * VEC, inverse, target, VEC)
-            store(Qs, column, columns, small, 0, T.bitwise_and(misaligned(Q.ptr_to([b, row, column])), T.uint8(VEC - 1)) == T.uint8(0), target, VEC)
-    if thread == 0:
-        S[b, m, n] = scale
+    if bits == T.uint8(0) and strides % VEC == 0:
+        block_of_numbers(True)
+    else:
+        block_of_numbers(False)
 
 
 # sim: groups(dtype="float32", GROUP=32)
@@ -181,8 +205,12 @@ def groups(x: T.handle, q: T.handle, s: T.handle, of_tensor: T.float32, *, dtype
     o: T.int32 = T.truncdiv(row, inner)
     i: T.int32 = row - o * inner
     Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([o, i, 0]), scope="global")
-    for v in T.unroll(16 // VEC):
-        load(numbers, v * VEC, Xs, column + v * VEC, columns, misaligned(X.ptr_to([o, i, 0])) == T.uint8(0), dtype, VEC)
+    if T.bitwise_or(misaligned(X.ptr_to([0, 0, 0])), T.cast((x_outer | x_inner) % VEC, "uint8")) == T.uint8(0):
+        for v in T.unroll(16 // VEC):
+            load_vector(numbers, v * VEC, Xs, column + v * VEC, columns, dtype, VEC)
+    else:
+        for v in T.unroll(16):
+            numbers[v] = Xs[column + v]
     # As integers, the bits of magnitudes are ordered like the magnitudes, and those of numbers that are not finite are the greatest.
     most: T.int32 = 0
     for v in T.unroll(16):
@@ -209,12 +237,13 @@ def groups(x: T.handle, q: T.handle, s: T.handle, of_tensor: T.float32, *, dtype
         codes[w] = T.uint32(0)
         for v in T.unroll(8):
             number: T.float32 = T.cast(numbers[w * 8 + v], "float32") * inverse
-            size: T.float32 = T.fabs(number)
-            # Between 0, 0.5, 1, 1.5, 2, 3, 4 and 6: the middle goes to the even one.
-            code: T.uint32 = (T.cast(size > T.float32(0.25), "uint32") + T.cast(size >= T.float32(0.75), "uint32")
-                              + T.cast(size > T.float32(1.25), "uint32") + T.cast(size >= T.float32(1.75), "uint32")
-                              + T.cast(size > T.float32(2.5), "uint32") + T.cast(size >= T.float32(3.5), "uint32")
-                              + T.cast(size > T.float32(5), "uint32"))
+            size: T.float32 = T.min(T.fabs(number), T.float32(6))
+            bits: T.uint32 = T.reinterpret("uint32", size)
+            # Rounded to one bit behind the first one, the middle to the even number; below 1 to multiples of a half, which the last bits count
+            # after the addition of 2^22.
+            code: T.uint32 = ((bits - T.uint32(0x3F000000)) + T.uint32(0x001FFFFF) + ((bits >> T.uint32(22)) & T.uint32(1))) >> T.uint32(22)
+            if size < T.float32(1):
+                code = T.reinterpret("uint32", size + T.float32(4194304.0)) & T.uint32(3)
             sign: T.uint32 = (T.reinterpret("uint32", number) >> T.uint32(28)) & T.uint32(8)
             codes[w] = codes[w] | ((code | sign) << T.uint32(v * 4))
     if unit < outer * inner * of_columns:

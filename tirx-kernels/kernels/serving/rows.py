@@ -1,8 +1,9 @@
 """Rows of a tensor, read and written in vectors of 16 bytes: the parts that the memory-bound kernels share.
 
-A block has 256 threads, and `threads` of them, a power of two, work on a row together. A row may begin at any address. A kernel whose rows
-all consist of whole vectors at multiples of 16 bytes takes its short path, `whole`. On its other path a vector is one access if it is
-aligned and lies within the row, and single elements otherwise."""
+A block has 256 threads, and `threads` of them, a power of two, work on a row together. A row may begin at any address. If all rows consist
+of whole vectors at multiples of 16 bytes, a kernel takes its short path: it loads vectors without conditions, so that all loads are in flight
+before the first number is used, and takes the last vector of the row for those behind its end. Otherwise a vector is one access if it is
+aligned and lies within the row, and single elements if not."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from tvm.script import tirx as T
 WARPS = 8
 THREADS = 32 * WARPS
 CACHED = 4                                   # vectors of a row that a thread keeps in registers
+VECTORS = 4                                  # vectors of a segment of a row that a thread has in flight
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "uint16": 2, "float8_e4m3fn": 1}
 
 
@@ -22,6 +24,24 @@ def vector(dtype):
 def misaligned(pointer):
     """The bytes between an address and the multiple of 16 before it."""
     return T.cast(T.bitwise_and(T.reinterpret("uint64", pointer), T.uint64(15)), "uint8")
+
+
+def quotient(value, power):
+    """`value` divided by a power of two."""
+    return value >> T.popcount(power - 1)
+
+
+def inside(whole, column, v, columns):
+    """Whether element v of the vector at a column lies within the row; on the path `whole` vectors end with the row."""
+    return column + (0 if whole else v) < columns
+
+
+@T.inline
+def load_vector(to, at, row, column, columns, dtype, count):
+    """The `count` elements, 16 bytes, of an aligned row from `column` on, or the row's last ones if they are behind its end."""
+    here = T.decl_buffer((columns // count,), dtype + "x" + str(count), data=row.data, scope="global")
+    there = T.decl_buffer((at // count + 1,), dtype + "x" + str(count), data=to.data, scope="local")
+    there[at // count] = here[T.truncdiv(T.min(column, columns - count), count)]
 
 
 @T.inline
@@ -51,15 +71,9 @@ def store(row, column, columns, source, at, aligned, dtype, count):
 
 @T.inline
 def load_row(whole, to, at, row, column, columns, dtype, count):
-    """`load` on the path `whole` or on the other one."""
+    """A vector on the path `whole` or on the other one. What is behind the row's end has no meaning: ask `inside`."""
     if whole:
-        here = T.decl_buffer((columns // count,), dtype + "x" + str(count), data=row.data, scope="global")
-        there = T.decl_buffer((at // count + 1,), dtype + "x" + str(count), data=to.data, scope="local")
-        if column < columns:
-            there[at // count] = here[T.truncdiv(column, count)]
-        else:
-            for v in T.unroll(count):
-                to[at + v] = T.cast(0, dtype)
+        load_vector(to, at, row, column, columns, dtype, count)
     else:
         load(to, at, row, column, columns, misaligned(row.ptr_to([0])) == T.uint8(0), dtype, count)
 

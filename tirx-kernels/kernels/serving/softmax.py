@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import CACHED, THREADS, WARPS, load_row, misaligned, row_max, row_sum, store_row, vector
+from rows import CACHED, THREADS, WARPS, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum, store_row, vector
 
 LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453
@@ -12,13 +12,18 @@ AT_ONCE = 4                                  # vectors of logits that a thread h
 
 
 # sim: softmax(dtype="float32")
+#   x: float32[2x3x28] = (j + k) % 3
+#   y: float32[2x3x28] = 0 -> 2.718281828 ** ((j + k) % 3) / sum([2.718281828 ** ((j + c) % 3) for c in range(28)]) +- 1e-6
+#   scale = 1.0
+#   threads = 2
+# sim: softmax(dtype="float32")
 #   x: float32[1x5x40] = (j + k) % 3
 #   y: float32[1x5x40] = 0 -> 2.718281828 ** ((j + k) % 3) / sum([2.718281828 ** ((j + c) % 3) for c in range(40)]) +- 1e-6
 #   scale = 1.0
 #   threads = 2
 @T.jit
 def softmax(x: T.handle, y: T.handle, scale: T.float32, threads: T.int32, *, dtype: T.constexpr):
-    """Y = softmax(scale X) of each row. The first vectors of a row stay in registers; a longer row is read again."""
+    """Y = softmax(scale X) of each row. A short row of whole vectors stays in registers; other rows are read again."""
     outer, inner, columns = T.int32(), T.int32(), T.int32()
     x_outer, x_inner, y_outer, y_inner = T.int64(), T.int64(), T.int64(), T.int64()
     X = T.match_buffer(x, (outer, inner, columns), dtype, strides=(x_outer, x_inner, 1))
@@ -30,17 +35,17 @@ def softmax(x: T.handle, y: T.handle, scale: T.float32, threads: T.int32, *, dty
     parts = T.alloc_shared((WARPS,), "float32")
     more_parts = T.alloc_shared((WARPS,), "float32")
     kept = T.alloc_local((CACHED * VEC,), dtype)
-    more = T.alloc_local((VEC,), dtype)
     terms = T.alloc_local((CACHED * VEC,), "float32")
-    more_terms = T.alloc_local((VEC,), "float32")
     most = T.alloc_local((1,), "float32")
     total = T.alloc_local((1,), "float32")
-    row: T.int32 = block * T.truncdiv(THREADS, threads) + T.truncdiv(thread, threads)
+    row: T.int32 = block * quotient(THREADS, threads) + quotient(thread, threads)
     last: T.int32 = columns
     if row >= outer * inner:
         row = 0
         last = 0
-    o: T.int32 = T.truncdiv(row, inner)
+    o: T.int32 = 0
+    if outer > 1:
+        o = T.truncdiv(row, inner)
     i: T.int32 = row - o * inner
     step: T.int32 = threads * VEC
     begin: T.int32 = T.bitwise_and(thread, threads - 1) * VEC
@@ -53,16 +58,15 @@ def softmax(x: T.handle, y: T.handle, scale: T.float32, threads: T.int32, *, dty
     @T.inline
     def maximum(whole, of, at, column):
         for v in T.unroll(VEC):
-            if column + (0 if whole else v) < last:
+            if inside(whole, column, v, last):
                 most[0] = T.max(most[0], T.cast(of[at + v], "float32") * factor)
 
     @T.inline
     def exponentials(whole, to, of, at, column):
         for v in T.unroll(VEC):
-            to[at + v] = 0.0
-            if column + (0 if whole else v) < last:
-                to[at + v] = T.ptx.exp2(T.cast(of[at + v], "float32") * factor - most[0])
-            total[0] += to[at + v]
+            to[at + v] = T.ptx.exp2(T.cast(of[at + v], "float32") * factor - most[0])
+            if inside(whole, column, v, last):
+                total[0] += to[at + v]
 
     @T.inline
     def result(whole, to, of, at, column, inverse):
@@ -71,36 +75,45 @@ def softmax(x: T.handle, y: T.handle, scale: T.float32, threads: T.int32, *, dty
         store_row(whole, Ys, column, last, to, at, dtype, VEC)
 
     @T.inline
-    def rows(whole):
+    def in_registers():
         for c in T.unroll(CACHED):
-            load_row(whole, kept, c * VEC, Xs, c * step + begin, last, dtype, VEC)
+            load_vector(kept, c * VEC, Xs, c * step + begin, columns, dtype, VEC)
         for c in T.unroll(CACHED):
-            maximum(whole, kept, c * VEC, c * step + begin)
-        for c in range(CACHED, T.ceildiv(columns, step)):
-            load_row(whole, more, 0, Xs, c * step + begin, last, dtype, VEC)
-            maximum(whole, more, 0, c * step + begin)
+            maximum(True, kept, c * VEC, c * step + begin)
         row_max(most, parts, thread, threads)
         for c in T.unroll(CACHED):
-            exponentials(whole, terms, kept, c * VEC, c * step + begin)
-        for c in range(CACHED, T.ceildiv(columns, step)):
-            load_row(whole, more, 0, Xs, c * step + begin, last, dtype, VEC)
-            exponentials(whole, more_terms, more, 0, c * step + begin)
+            exponentials(True, terms, kept, c * VEC, c * step + begin)
         row_sum(total, more_parts, thread, threads)
         inverse: T.float32 = 1.0 / total[0]
         for c in T.unroll(CACHED):
-            if c * step < columns:
-                result(whole, kept, terms, c * VEC, c * step + begin, inverse)
-        for c in range(CACHED, T.ceildiv(columns, step)):
-            load_row(whole, more, 0, Xs, c * step + begin, last, dtype, VEC)
-            exponentials(whole, more_terms, more, 0, c * step + begin)
-            result(whole, more, more_terms, 0, c * step + begin, inverse)
+            result(True, kept, terms, c * VEC, c * step + begin, inverse)
+
+    @T.inline
+    def in_turns(whole):
+        turns: T.int32 = T.ceildiv(columns, step)
+        for c in range(turns):
+            load_row(whole, kept, 0, Xs, c * step + begin, columns, dtype, VEC)
+            maximum(whole, kept, 0, c * step + begin)
+        row_max(most, parts, thread, threads)
+        for c in range(turns):
+            load_row(whole, kept, 0, Xs, c * step + begin, columns, dtype, VEC)
+            exponentials(whole, terms, kept, 0, c * step + begin)
+        row_sum(total, more_parts, thread, threads)
+        inverse: T.float32 = 1.0 / total[0]
+        for c in range(turns):
+            load_row(whole, kept, 0, Xs, c * step + begin, columns, dtype, VEC)
+            exponentials(whole, terms, kept, 0, c * step + begin)
+            result(whole, kept, terms, 0, c * step + begin, inverse)
 
     most[0] = T.min_value("float32")
     total[0] = 0.0
     if bits == T.uint8(0) and strides % VEC == 0:
-        rows(True)
+        if columns <= CACHED * step:
+            in_registers()
+        else:
+            in_turns(True)
     else:
-        rows(False)
+        in_turns(False)
 
 
 @T.jit
@@ -132,12 +145,12 @@ def cross_entropy(x: T.handle, targets: T.handle, losses: T.handle, *, dtype: T.
             high: T.float32 = most[0]
             for k in T.unroll(AT_ONCE):
                 for v in T.unroll(VEC):
-                    if begin + k * step + (0 if whole else v) < columns:
+                    if inside(whole, begin + k * step, v, columns):
                         high = T.max(high, T.cast(values[k * VEC + v], "float32"))
             total[0] = total[0] * T.ptx.exp2((most[0] - high) * T.float32(LOG2_E))
             for k in T.unroll(AT_ONCE):
                 for v in T.unroll(VEC):
-                    if begin + k * step + (0 if whole else v) < columns:
+                    if inside(whole, begin + k * step, v, columns):
                         total[0] += T.ptx.exp2((T.cast(values[k * VEC + v], "float32") - high) * T.float32(LOG2_E))
             most[0] = high
 

@@ -111,7 +111,7 @@ fn launch<T: Element>(
         return Ok(());
     }
     let columns = gate.shape()[2];
-    let (warps, segments) = segments_of_row(columns, size_of::<T>(), gate.len() / columns)?;
+    let (warps, segments) = segments_of_row(columns, size_of::<T>(), gate.len() / columns, 4)?;
     // The kernel takes an empty tensor for "not gated".
     let up = match up {
         Some(up) => three(up, "up")?,

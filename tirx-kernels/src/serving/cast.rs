@@ -66,6 +66,6 @@ pub fn cast<S: CastTo<T>, T: tirx_rt::Element>(
     let columns = x.shape()[2];
     // A thread has two vectors of as many elements as the wider type has in 16 bytes.
     let bytes = size_of::<S>().max(size_of::<T>());
-    let (warps, segments) = segments_of_row(columns, bytes, x.len() / columns)?;
+    let (warps, segments) = segments_of_row(columns, bytes, x.len() / columns, 4)?;
     S::launch(stream, &x, &mut y, warps, segments)
 }

@@ -55,7 +55,7 @@ pub fn gather<T: Element>(
         return Err(Error::Shape("the table has at least one row".into()));
     }
     number(entries, "the number of rows of the table")?;
-    let (warps, segments) = segments_of_row(columns, size_of::<T>(), rows)?;
+    let (warps, segments) = segments_of_row(columns, size_of::<T>(), rows, 4)?;
     kernels::gather::<T>(stream, table, ids, y, warps, segments)?;
     Ok(())
 }

@@ -223,7 +223,7 @@ pub fn combine<T: Element>(
         return Err(Error::Shape("the rows of X and Y are contiguous".into()));
     }
     number(rows, "the number of rows")?;
-    let (warps, segments) = segments_of_row(columns, size_of::<T>(), tokens)?;
+    let (warps, segments) = segments_of_row(columns, size_of::<T>(), tokens, 2)?;
     kernels::experts_combine::<T>(stream, x, places, weights, y, warps, segments)?;
     Ok(())
 }

@@ -131,16 +131,16 @@ pub(super) fn threads_of_row(columns: usize, bytes: usize, rows: usize) -> Resul
     Ok(threads as i32)
 }
 
-/// For work on single elements: the warps of a segment of a row, and the segments of a row.
-pub(super) fn segments_of_row(columns: usize, bytes: usize, rows: usize) -> Result<(i32, i32)> {
-    let warps = if columns * bytes <= 2048 {
+/// For work on single elements, where a thread has some vectors of 16 bytes: the warps of a segment of a row, and the segments of a row.
+pub(super) fn segments_of_row(columns: usize, bytes: usize, rows: usize, vectors: usize) -> Result<(i32, i32)> {
+    let of_warp = 32 * 16 * vectors;
+    let warps = if columns * bytes <= 2 * of_warp {
         1
     } else {
         MAX_THREADS / 32
     };
     number(columns, "the length of a row")?;
-    // A thread has two vectors of 16 bytes.
-    let segments = (columns * bytes).div_ceil(warps * 32 * 32).max(1);
+    let segments = (columns * bytes).div_ceil(warps * of_warp).max(1);
     number(
         rows.saturating_mul(segments).saturating_mul(warps),
         "the number of segments of rows, times the warps of each,",
