@@ -438,6 +438,39 @@ impl<T: Element> Tensor<T> {
         Ok(self.raw_view(self.offset, pick(&self.shape)?, pick(&self.strides)?))
     }
 
+    fn strided(&self, offset: usize, shape: Shape, strides: Shape) -> Result<Tensor<T>> {
+        let refused = |reason: &str| {
+            Err(Error::Shape(format!(
+                "a tensor of shape {:?} cannot be seen as {shape:?} with the strides {strides:?} from element {offset}: {reason}",
+                self.shape
+            )))
+        };
+        if !self.contiguous {
+            return refused("it is not contiguous");
+        }
+        if shape.len() != strides.len() {
+            return refused("each dimension has a stride");
+        }
+        // The index of the last element, if there are any.
+        let last = shape
+            .iter()
+            .zip(strides.iter())
+            .try_fold(offset, |last, (&extent, &stride)| {
+                last.checked_add(extent.saturating_sub(1).checked_mul(stride)?)
+            });
+        let last = match shape.contains(&0) {
+            true => Some(offset).filter(|offset| *offset <= self.len()),
+            false => last.filter(|last| *last < self.len()),
+        };
+        if last.is_none() || shape.elements().is_none() {
+            return refused("it has too few elements");
+        }
+        if !(self.offset + offset).is_multiple_of(T::TYPE.in_a_byte()) {
+            return refused("the first element is within a byte");
+        }
+        Ok(self.raw_view(self.offset + offset, shape, strides))
+    }
+
     fn unsqueezed(&self, dim: usize) -> Result<Tensor<T>> {
         if dim > self.shape.len() {
             return Err(Error::Shape(format!(
@@ -508,6 +541,28 @@ impl<T: Element> Tensor<T> {
     /// As for [`permute`](Tensor::permute).
     pub fn permute_mut(&mut self, order: &[usize]) -> Result<ViewMut<'_, T>> {
         self.permuted(order).map(|t| ViewMut(t, PhantomData))
+    }
+
+    /// The elements from index `offset` on, in row-major order, with any shape and any step in elements for each dimension: a tensor as
+    /// other libraries describe it. A stride of 0 repeats elements.
+    ///
+    /// ```
+    /// # let stream = tirx_rt::Device::simulator().default_stream();
+    /// let t = tirx_rt::Tensor::arange(&stream, 0, 12)?;
+    /// assert_eq!(t.as_strided(1, [2, 3], [1, 4])?.to_vec()?, [1, 5, 9, 2, 6, 10]);
+    /// # Ok::<(), tirx_rt::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where the tensor is not contiguous, an element would be outside of it, or the first one is within a byte.
+    pub fn as_strided(
+        &self,
+        offset: usize,
+        shape: impl IntoShape,
+        strides: impl IntoShape,
+    ) -> Result<View<'_, T>> {
+        self.strided(offset, shape.into_shape()?, strides.into_shape()?)
+            .map(|t| View(t, PhantomData))
     }
 
     /// The same elements with a new dimension of extent 1 before dimension `dim`: shape `[3, 4]` becomes `[1, 3, 4]` for `dim` 0.
@@ -655,6 +710,41 @@ mod tests {
         assert!(transposed.reshape([6]).is_err());
         assert!(t.slice(0, 1..3).is_err());
         assert!(t.permute(&[0, 0]).is_err());
+    }
+
+    #[test]
+    fn strides_of_another_library_stay_in_the_tensor() {
+        let t = Tensor::arange(&stream(), 0, 24).unwrap();
+        let seen = |offset, shape: &[usize], strides: &[usize]| {
+            t.as_strided(offset, shape, strides)
+                .map(|view| view.to_vec().unwrap())
+        };
+        assert_eq!(seen(20, &[2, 2], &[0, 3]).unwrap(), [20, 23, 20, 23]);
+        assert_eq!(seen(24, &[0, 5], &[9, 9]).unwrap(), []);
+        assert_eq!(seen(23, &[], &[]).unwrap(), [23]);
+        for (offset, shape, strides) in [
+            (21, &[2, 2][..], &[0, 3][..]),
+            (25, &[0], &[1]),
+            (0, &[2, 2], &[1]),
+            (0, &[2], &[usize::MAX]),
+            (0, &[usize::MAX, 2], &[0, 0]),
+        ] {
+            assert!(
+                seen(offset, shape, strides).is_err(),
+                "{offset} {shape:?} {strides:?}"
+            );
+        }
+        let error = seen(0, &[5, 5], &[5, 1]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "a tensor of shape [24] cannot be seen as [5, 5] with the strides [5, 1] from element 0: it has too few elements"
+        );
+        // The part that another view may write is not in reach.
+        let mut t = Tensor::arange(&stream(), 0, 24).unwrap();
+        let (front, _back) = t.split_at_mut(0, 12).unwrap();
+        assert!(front.as_strided(12, [1], [1]).is_err());
+        let columns = t.reshape([4, 6]).unwrap();
+        assert!(columns.permute(&[1, 0]).unwrap().as_strided(0, [1], [1]).is_err());
     }
 
     #[test]
