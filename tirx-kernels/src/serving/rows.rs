@@ -132,7 +132,12 @@ pub(super) fn threads_of_row(columns: usize, bytes: usize, rows: usize) -> Resul
 }
 
 /// For work on single elements, where a thread has some vectors of 16 bytes: the warps of a segment of a row, and the segments of a row.
-pub(super) fn segments_of_row(columns: usize, bytes: usize, rows: usize, vectors: usize) -> Result<(i32, i32)> {
+pub(super) fn segments_of_row(
+    columns: usize,
+    bytes: usize,
+    rows: usize,
+    vectors: usize,
+) -> Result<(i32, i32)> {
     let of_warp = 32 * 16 * vectors;
     let warps = if columns * bytes <= 2 * of_warp {
         1
