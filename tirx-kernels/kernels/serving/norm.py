@@ -84,14 +84,13 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     i: T.int32 = row - o * inner
     step: T.int32 = threads * VEC
     begin: T.int32 = T.bitwise_and(thread, threads - 1) * VEC
+    share: T.float32 = 1.0 / T.cast(columns, "float32")        # of an element in a mean
     strides: T.let = x_outer | x_inner | y_outer | y_inner | r_outer | r_inner | T.cast(columns, "int64")
     bits: T.let = (misaligned(X.ptr_to([0, 0, 0])) | misaligned(Y.ptr_to([0, 0, 0])) | misaligned(R.ptr_to([0, 0, 0]))
                    | misaligned(W.ptr_to([0])) | misaligned(B.ptr_to([0])))
     Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([o, i, 0]), scope="global")
     Rs = T.decl_buffer((columns,), dtype, data=R.ptr_to([o, i, 0]), scope="global")
     Ys = T.decl_buffer((columns,), target, data=Y.ptr_to([o, i, 0]), scope="global")
-    # Without B the one of W is loaded, and not used.
-    Bs = T.decl_buffer((columns,), dtype, data=T.if_then_else(of_b > 0, B.ptr_to([0]), W.ptr_to([0])), scope="global")
 
     @T.inline
     def add(to, at):
@@ -99,11 +98,14 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
             to[at + v] = T.cast(T.cast(to[at + v], "float32") + T.cast(other[at + v], "float32"), dtype)
 
     @T.inline
-    def count(whole, of, at, column):
+    def count(whole, of, at, column, has_mean):
         """Adds the squares of the deviations from the mean."""
         for v in T.unroll(VEC):
             if inside(whole, column, v, last):
-                total[0] += (T.cast(of[at + v], "float32") - mean[0]) * (T.cast(of[at + v], "float32") - mean[0])
+                value: T.float32 = T.cast(of[at + v], "float32")
+                if has_mean:
+                    value = value - mean[0]
+                total[0] += value * value
 
     @T.inline
     def add_up(whole, of, at, column):
@@ -114,16 +116,20 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     @T.inline
     def average():
         row_sum(total, parts, thread, threads)
-        mean[0] = total[0] / T.cast(columns, "float32")
+        mean[0] = total[0] * share
         total[0] = 0.0
 
     @T.inline
-    def normalize(of, at, inverse):
+    def normalize(of, at, inverse, at_w, has_mean, has_shift):
         """With W in `other` and B in `shift`."""
         for v in T.unroll(VEC):
-            value: T.float32 = (T.cast(of[at + v], "float32") - mean[0]) * inverse
-            moved: T.float32 = T.if_then_else(of_b > 0, T.cast(shift[v], "float32"), T.float32(0))
-            of[at + v] = T.cast(value * (T.cast(other[v], "float32") + offset_of_w) + moved, dtype)
+            value: T.float32 = T.cast(of[at + v], "float32")
+            if has_mean:
+                value = value - mean[0]
+            value = value * inverse * (T.cast(other[at_w + v], "float32") + offset_of_w)
+            if has_shift:
+                value = value + T.cast(shift[v], "float32")
+            of[at + v] = T.cast(value, dtype)
 
     @T.inline
     def most_of_row(whole, of, at, column):
@@ -137,8 +143,8 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
         store_row(whole, Ys, column, last, small, 0, target, VEC)
 
     @T.inline
-    def in_registers(has_residual):
-        """A row of whole vectors, each in the registers of a thread, with W."""
+    def in_registers(has_residual, layer):
+        """A row of whole vectors, each in the registers of a thread, with W, and with B if it is a LayerNorm."""
         for c in T.unroll(CACHED):
             load_vector(kept, c * VEC, Xs, c * step + begin, columns, dtype, VEC)
         if has_residual:
@@ -147,18 +153,20 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
             for c in T.unroll(CACHED):
                 add(kept, c * VEC)
                 store_row(True, Rs, c * step + begin, last, kept, c * VEC, dtype, VEC)
-        if centered != 0:
+        if layer:
             for c in T.unroll(CACHED):
                 add_up(True, kept, c * VEC, c * step + begin)
             average()
         for c in T.unroll(CACHED):
-            count(True, kept, c * VEC, c * step + begin)
+            count(True, kept, c * VEC, c * step + begin, layer)
         row_sum(total, more_parts, thread, threads)
-        inverse: T.float32 = T.rsqrt(total[0] / T.cast(columns, "float32") + eps)
+        inverse: T.float32 = T.rsqrt(total[0] * share + eps)
         for c in T.unroll(CACHED):
-            load_vector(other, 0, W, c * step + begin, columns, dtype, VEC)
-            load_vector(shift, 0, Bs, c * step + begin, columns, dtype, VEC)
-            normalize(kept, c * VEC, inverse)
+            load_vector(other, c * VEC, W, c * step + begin, columns, dtype, VEC)
+        for c in T.unroll(CACHED):
+            if layer:
+                load_vector(shift, 0, B, c * step + begin, columns, dtype, VEC)
+            normalize(kept, c * VEC, inverse, c * VEC, layer, layer)
             if s is None:
                 store_row(True, Ys, c * step + begin, last, kept, c * VEC, dtype, VEC)
             else:
@@ -184,11 +192,12 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
         again(column)
         for v in T.unroll(VEC):
             other[v] = T.cast(1.0, dtype)
+            shift[v] = T.cast(0.0, dtype)
         if of_w > 0:
             load_row(False, other, 0, W, column, columns, dtype, VEC)
         if of_b > 0:
             load_row(False, shift, 0, B, column, columns, dtype, VEC)
-        normalize(kept, 0, inverse)
+        normalize(kept, 0, inverse, 0, True, True)
 
     @T.inline
     def in_turns():
@@ -203,14 +212,14 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
             if centered != 0:
                 add_up(False, kept, 0, c * step + begin)
             else:
-                count(False, kept, 0, c * step + begin)
+                count(False, kept, 0, c * step + begin, True)
         if centered != 0:
             average()
             for c in range(turns):
                 again(c * step + begin)
-                count(False, kept, 0, c * step + begin)
+                count(False, kept, 0, c * step + begin, True)
         row_sum(total, more_parts, thread, threads)
-        inverse: T.float32 = T.rsqrt(total[0] / T.cast(columns, "float32") + eps)
+        inverse: T.float32 = T.rsqrt(total[0] * share + eps)
         for c in range(turns):
             normalize_again(c * step + begin, inverse)
             if s is None:
@@ -231,10 +240,16 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     total[0] = 0.0
     if s is not None:
         most[0] = 0.0
-    if bits == T.uint8(0) and strides % VEC == 0 and columns <= CACHED * step and of_w > 0:
-        if of_r > 0:
-            in_registers(True)
+    if bits == T.uint8(0) and strides % VEC == 0 and columns <= CACHED * step and of_w > 0 and (of_b > 0) == (centered != 0):
+        if centered != 0:
+            if of_r > 0:
+                in_registers(True, True)
+            else:
+                in_registers(False, True)
         else:
-            in_registers(False)
+            if of_r > 0:
+                in_registers(True, False)
+            else:
+                in_registers(False, False)
     else:
         in_turns()

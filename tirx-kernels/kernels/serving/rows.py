@@ -91,35 +91,33 @@ def store_row(whole, row, column, columns, source, at, dtype, count):
 
 
 @T.inline
-def row_sum(value, parts, thread, threads):
-    """The sum of a value over the `threads` of a row; each of them gets it."""
-    if threads >= 32:
-        value[0] = T.cuda.warp_sum(value[0])
-    else:
-        for power in T.unroll(5):
-            if (1 << power) < threads:
-                value[0] += T.tvm_warp_shuffle_xor(0xFFFFFFFF, value[0], 1 << power, 32, 32)
+def reduce_row(combine, value, parts, thread, threads):
+    """A value of each of the `threads` of a row, combined; each of them gets the result."""
+    for power in T.unroll(5):
+        if (1 << power) < threads:
+            value[0] = combine(value[0], T.tvm_warp_shuffle_xor(0xFFFFFFFF, value[0], 1 << power, 32, 32))
     if threads > 32:
+        warps: T.int32 = T.truncdiv(threads, 32)
         if thread % 32 == 0:
             parts[T.truncdiv(thread, 32)] = value[0]
         T.cuda.cta_sync()
-        value[0] = 0.0
-        for k in range(T.truncdiv(threads, 32)):
-            value[0] += parts[T.truncdiv(T.bitwise_and(thread, 0 - threads), 32) + k]
+        value[0] = parts[T.truncdiv(T.bitwise_and(thread, 0 - threads), 32) + T.bitwise_and(thread, warps - 1)]
+        for power in T.unroll(3):
+            if (1 << power) < warps:
+                value[0] = combine(value[0], T.tvm_warp_shuffle_xor(0xFFFFFFFF, value[0], 1 << power, 32, 32))
+
+
+def added(one, other):
+    return one + other
+
+
+@T.inline
+def row_sum(value, parts, thread, threads):
+    """The sum of a value over the `threads` of a row; each of them gets it."""
+    reduce_row(added, value, parts, thread, threads)
 
 
 @T.inline
 def row_max(value, parts, thread, threads):
     """The maximum of a value over the `threads` of a row; each of them gets it."""
-    if threads >= 32:
-        value[0] = T.cuda.warp_max(value[0])
-    else:
-        for power in T.unroll(5):
-            if (1 << power) < threads:
-                value[0] = T.max(value[0], T.tvm_warp_shuffle_xor(0xFFFFFFFF, value[0], 1 << power, 32, 32))
-    if threads > 32:
-        if thread % 32 == 0:
-            parts[T.truncdiv(thread, 32)] = value[0]
-        T.cuda.cta_sync()
-        for k in range(T.truncdiv(threads, 32)):
-            value[0] = T.max(value[0], parts[T.truncdiv(T.bitwise_and(thread, 0 - threads), 32) + k])
+    reduce_row(T.max, value, parts, thread, threads)
