@@ -39,7 +39,7 @@ mod compile;
 pub mod host;
 mod launch;
 
-pub use compile::CompileOptions;
+pub use compile::{CompileOptions, simulates};
 pub use launch::{ParamKind, Position, Program};
 pub use tirx_sim_machine::{
     Allocation, Branch, ContinueAfter, Counts, Excusable, Exploration, Explored, Fault, FaultKind,

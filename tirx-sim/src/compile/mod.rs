@@ -54,6 +54,7 @@ mod tensor;
 mod views;
 mod warp;
 
+pub use mnemonic::simulates;
 use rustc_hash::FxHashMap;
 use tirx_ir::abi::{Target, keys};
 use tirx_ir::{Buffer, IRModule, Limits, PrimFunc, Var};

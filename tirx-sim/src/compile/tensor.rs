@@ -9,6 +9,7 @@ use tirx_source::diagnostic::{Result, error};
 
 use super::Compiler;
 use super::call::Call;
+use super::mnemonic::reasons;
 use super::registers::Val;
 use tirx_sim_machine::alu::Bin;
 use tirx_sim_machine::bytecode::{
@@ -297,12 +298,12 @@ impl Compiler<'_> {
         self.issue_wgmma(wgmma, self.argument(call, "scaleD")?, &descriptors, &registers)
     }
 
-    /// A `wgmma.mma_async` whose A and B have formats of their own; false where they are single bits.
-    pub(super) fn wgmma_of_formats(&mut self, call: &InstructionCall) -> Result<bool> {
+    /// A `wgmma.mma_async` whose A and B have formats of their own.
+    pub(super) fn wgmma_of_formats(&mut self, call: &InstructionCall) -> Result<()> {
         let tokens = &call.tokens;
         let formats = ["atype", "btype", "dtype"].map(|slot| Format::named(tokens.get(slot)));
         let ([Some(a), Some(b), Some(d)], Some(keep)) = (formats, call.get("scale_d")) else {
-            return Ok(false);
+            return self.refuse(call, &reasons::OPERANDS);
         };
         let [m, n, k] = [0, 1, 2].map(|at| tokens.number("shape", at));
         let mut wgmma = match Wgmma::new(m, n, k, a, d) {
@@ -320,10 +321,9 @@ impl Compiler<'_> {
         let registers = [call.list("a"), call.list("d")].concat();
         let is_register = |e: &Expr| matches!(e.kind, ExprKind::BufferLoad { .. }) || e.dtype.is_handle();
         if !registers.iter().all(is_register) {
-            return Ok(false);
+            return self.refuse(call, &reasons::OPERANDS);
         }
-        self.issue_wgmma(wgmma, keep, &descriptors, &registers)?;
-        Ok(true)
+        self.issue_wgmma(wgmma, keep, &descriptors, &registers)
     }
 
     /// A `wgmma.mma_async`: whether to add, descriptors (of A and B, or of B with A in registers), registers of A if it has some, and

@@ -13,7 +13,7 @@ use super::{KNOWN, Sample, TextCall, calls, kernel};
 const WRITTEN_OTHERWISE: [&str; 3] = ["block16", "block32", "cta_group::1"];
 
 /// Whether a call became the operation of a row.
-fn is_row(module: &IRModule) -> bool {
+pub(super) fn is_row(module: &IRModule) -> bool {
     struct ByMnemonic(bool);
     impl Visitor for ByMnemonic {
         fn visit_expr(&mut self, e: &Expr) {

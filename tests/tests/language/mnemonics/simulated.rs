@@ -5,68 +5,97 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use rayon::prelude::*;
-use tirx_core::intrin::mnemonic::instructions;
+use tirx_core::intrin::mnemonic::{Meaning, instructions};
 use tirx_core::transform::{Lowering, Target, lower};
-use tirx_sim::Program;
+use tirx_sim::{Program, simulates};
 use tirx_tests::root;
 
+use super::requirements::is_row;
 use super::{KNOWN, Sample, TextCall, calls, gpu_of, kernel};
 
-/// Why calls are not run: words of the mnemonic, the first that it has decides.
-const REASONS: &[(&str, &str)] = &[
-    ("fabric", "copies between GPUs: one is simulated"),
-    (
-        "multimem",
-        "copies to the memory of several GPUs: one is simulated",
-    ),
-    ("compress", NEW),
-    (
-        "cvt.rs",
-        "rounds by random bits, whose effect PTX does not say bit by bit",
-    ),
-    ("im2col", "tensors of the mode im2col"),
-    ("mma.sp", "sparse matrices: the functions of TVM 0.26 are run"),
-    (
-        "tcgen05.mma",
-        "sparse matrices, columns of zeros, buffers of operands for B",
-    ),
-    (
-        "b6x16_p32",
-        "elements of 6 and 4 bits that are unpacked on the way",
-    ),
-    (
-        "b4x16_p64",
-        "elements of 6 and 4 bits that are unpacked on the way",
-    ),
-    ("tcgen05", "no kernel of the public library calls it"),
-];
+/// What a call is to the simulator.
+enum Outcome {
+    /// The operation of a row, which the simulator runs.
+    Row,
+    /// An instruction of its own, which it runs.
+    Runs,
+    /// Not run: the reason, and what to write in place of the call. `by_mnemonic` if no row is the same operation.
+    Not { by_mnemonic: bool, why: String },
+}
 
-/// Of what is newer than the toolkit of the tests.
-const NEW: &str = "newer than PTX 9.0";
-
-/// Of the rest.
-const RARE: &str = "no kernel of the public library calls it";
-
-fn reason(call: &TextCall) -> &'static str {
-    if call.tokens.ptx() > KNOWN {
-        return NEW;
+/// Each arm of the simulator's match says the truth about the lines of its meaning.
+#[test]
+fn each_meaning_is_simulated_as_its_arm_says() {
+    let (calls, _) = calls(Sample::Tokens);
+    let outcomes: Vec<_> = calls.par_iter().map(outcome).collect();
+    for meaning in Meaning::ALL {
+        // How many of the calls that no row expresses are run, and are not run.
+        let (mut run, mut not_run) = (0, 0);
+        for (call, outcome) in calls.iter().zip(&outcomes) {
+            match outcome {
+                _ if call.tokens.instruction.meaning != *meaning => {}
+                Ok(Outcome::Runs) => run += 1,
+                Ok(Outcome::Not {
+                    by_mnemonic: true, ..
+                }) => not_run += 1,
+                _ => {}
+            }
+        }
+        let is_as_the_arm_says = match simulates(*meaning) {
+            Some(true) => run > 0,
+            Some(false) => run == 0 && not_run > 0,
+            None => run + not_run == 0,
+        };
+        let word = meaning.word();
+        assert!(
+            is_as_the_arm_says,
+            "{word}: {run} calls are run, {not_run} are not"
+        );
     }
-    let known = REASONS.iter().find(|(word, _)| call.mnemonic.contains(word));
-    known.map_or(RARE, |(_, reason)| reason)
+}
+
+#[test]
+fn a_refusal_names_the_line_the_reason_and_what_to_do() {
+    let text = "@T.prim_func\ndef k(B: T.Buffer((32,), \"uint32\")):\n    T.device_entry()\n    bx = T.cta_id([1])\n    \
+                tx = T.thread_id([32])\n    T.ptx[\"getctarank.u32\"](B[tx], B[0])\n";
+    let (_, module) = tirx_tests::build("k.py", text, &[], &Default::default())
+        .unwrap()
+        .remove(0);
+    let mut lowering = Lowering::new(Target::named("sm_90a").expect("a known GPU"));
+    let lowered = lower(module, &mut lowering).unwrap_or_else(|e| panic!("{e:?}"));
+    let refused = Program::compile(&lowered, "k_kernel")
+        .unwrap_err()
+        .render(&lowered.sources);
+    for part in [
+        "k.py:6:",
+        "the simulator does not run getctarank.u32: addresses in the simulator do not tell",
+        "use pointers of the buffers; the kernel compiles for a GPU as it is",
+    ] {
+        assert!(refused.contains(part), "{refused}");
+    }
 }
 
 #[test]
 fn what_the_simulator_does_not_run_is_listed() {
     let (calls, _) = calls(Sample::Tokens);
-    // Of each line, how many calls there are, and those that are not run.
-    let mut lines: BTreeMap<&str, (usize, Vec<&TextCall>)> = BTreeMap::new();
-    let outcomes: Vec<_> = calls.par_iter().map(runs).collect();
-    for (call, outcome) in calls.iter().zip(outcomes) {
+    // Of each line, how many calls there are, and those that are not run, with the reason.
+    type Refused<'c> = Vec<(&'c TextCall, &'c str)>;
+    let mut lines: BTreeMap<&str, (usize, Refused)> = BTreeMap::new();
+    let outcomes: Vec<_> = calls.par_iter().map(outcome).collect();
+    for (call, outcome) in calls.iter().zip(&outcomes) {
         let line = lines.entry(&call.tokens.instruction.place).or_default();
         line.0 += 1;
         match outcome {
-            Ok(true) => {}
-            Ok(false) => line.1.push(call),
+            Ok(Outcome::Row | Outcome::Runs) => {}
+            Ok(Outcome::Not { why, .. }) => {
+                let is_called_new = why.contains("newer than PTX 9.0");
+                assert!(
+                    !is_called_new || call.tokens.ptx() > KNOWN,
+                    "{}: {why}",
+                    call.text
+                );
+                line.1.push((call, why));
+            }
             Err(message) => panic!("{}: {message}", call.text),
         }
     }
@@ -75,8 +104,8 @@ fn what_the_simulator_does_not_run_is_listed() {
     let mut rows: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (all, not) in &left {
         let mut why: BTreeMap<&str, Vec<&TextCall>> = BTreeMap::new();
-        for call in not {
-            why.entry(reason(call)).or_default().push(call);
+        for (call, reason) in not {
+            why.entry(reason).or_default().push(call);
         }
         for (why, not) in why {
             let part = match not.len() == *all {
@@ -91,16 +120,15 @@ fn what_the_simulator_does_not_run_is_listed() {
         "# Instructions by mnemonic that the simulator does not run\n\n\
          <!-- `tests/tests/language/mnemonics/simulated.rs` writes this page. -->\n\n\
          `T.ptx` has {} lines of syntax. The simulator runs all calls of {} of them, and some of {} more. A kernel with another \
-         instruction compiles, and `cargo tirx sim` names the instruction. This page shows one call of each other line. If only some calls of a line \
-         are missing, brackets give their number among the sampled calls.\n",
+         instruction compiles, and `cargo tirx sim` names the instruction, the reason and what to write in its place. This page shows \
+         one call of each other line by these reasons. If only some calls of a line are missing, brackets give their number among the \
+         sampled calls.\n",
         instructions().len(),
         instructions().len() - left.len(),
         left.len() - whole,
     );
     for (why, mnemonics) in rows {
-        let mut title = why.to_string();
-        title[..1].make_ascii_uppercase();
-        write!(page, "\n## {title}\n\n").unwrap();
+        writeln!(page, "\n## {why}\n").unwrap();
         for mnemonic in mnemonics {
             writeln!(page, "- {mnemonic}").unwrap();
         }
@@ -116,19 +144,40 @@ fn what_the_simulator_does_not_run_is_listed() {
     );
 }
 
-/// Whether the simulator runs a call.
-fn runs(call: &TextCall) -> Result<bool, String> {
+/// Compiles a call for the simulator.
+fn outcome(call: &TextCall) -> Result<Outcome, String> {
     let text = kernel(&[call]);
     let (_, module) = tirx_tests::build("k.py", &text, &[], &Default::default())?.remove(0);
+    let by_mnemonic = !is_row(&module);
     let mut lowering = Lowering::new(Target::named(&gpu_of(call)).expect("a known GPU"));
     lowering.verify = false;
     let lowered = lower(module, &mut lowering).map_err(|e| format!("{e:?}"))?;
     let Err(diagnostics) = Program::compile(&lowered, "k_kernel") else {
-        return Ok(true);
+        return Ok(match by_mnemonic {
+            true => Outcome::Runs,
+            false => Outcome::Row,
+        });
     };
-    let message = diagnostics.0.first().map_or("", |d| &*d.message);
-    match message.starts_with("the simulator ") {
-        true => Ok(false),
-        false => Err(message.to_string()),
+    let refusal = diagnostics.0.first().expect("an error has a message");
+    let Some(what) = refusal.message.strip_prefix("the simulator ") else {
+        return Err(refusal.message.clone());
+    };
+    let named = format!("does not run {}: ", call.mnemonic);
+    Ok(Outcome::Not {
+        by_mnemonic,
+        why: section(
+            what.strip_prefix(&named).unwrap_or(&refusal.message),
+            refusal.help.as_deref(),
+        ),
+    })
+}
+
+/// The head of a section of the page: the reason, and what to write in place of the instruction.
+fn section(reason: &str, help: Option<&str>) -> String {
+    let capital = |text: &str| text[..1].to_uppercase() + &text[1..];
+    let help = help.unwrap_or("").split(';').next().unwrap_or("");
+    match help {
+        "" => capital(reason),
+        help => format!("{}\n\n{}:", capital(reason), capital(help)),
     }
 }

@@ -9,156 +9,258 @@ use tirx_source::diagnostic::Result;
 
 use super::super::Compiler;
 use super::{
-    Written, as_dtype, binary, bits_of, constant, flushed, natural, one, operand, or, right, sign, signless,
+    Written, as_dtype, binary, bits_of, constant, flushed, one, operand, or, parts, right, sign, signless,
     xor,
 };
 
 impl Compiler<'_> {
-    /// Quotients and roots that are not rounded to the nearest; false where it is none.
-    pub(super) fn rounded_quotient(&mut self, call: &InstructionCall) -> Result<bool> {
-        let tokens = &call.tokens;
-        let (rounding, get) = (tokens.get("mode"), |name: &str| operand(call, name));
-        if !matches!(rounding, "rz" | "rm" | "rp") {
-            return Ok(false);
+    pub(super) fn quotient(&mut self, call: &InstructionCall) -> Result<()> {
+        let [a, b] = self.operands(call, ["a", "b"])?;
+        self.divided(call, a, b)
+    }
+
+    pub(super) fn reciprocal(&mut self, call: &InstructionCall) -> Result<()> {
+        let [value] = self.operands(call, ["value"])?;
+        self.divided(call, constant(value.dtype, 1), value)
+    }
+
+    fn divided(&mut self, call: &InstructionCall, a: Expr, b: Expr) -> Result<()> {
+        match is_directed(call) {
+            true => self.write_rounded(call, Operation::Div, vec![a, b]),
+            false => self.write_one(call, nearest(call, binary(BinOp::Div, a, b))),
         }
-        let one = |e: &Expr| constant(e.dtype, 1);
-        let (operation, operands) = match (tokens.instruction.family, get("a"), get("b"), get("value")) {
-            ("div", Some(a), Some(b), _) => (Operation::Div, vec![a, b]),
-            ("rcp", .., Some(value)) => (Operation::Div, vec![one(&value), value]),
-            ("sqrt", .., Some(value)) => (Operation::Sqrt, vec![value]),
-            _ => return Ok(false),
-        };
+    }
+
+    pub(super) fn root(&mut self, call: &InstructionCall) -> Result<()> {
+        let [value] = self.operands(call, ["value"])?;
+        match is_directed(call) {
+            true => self.write_rounded(call, Operation::Sqrt, vec![value]),
+            false => {
+                let root = Expr::call(Op::Sqrt, value.dtype, vec![value]);
+                self.write_one(call, nearest(call, root))
+            }
+        }
+    }
+
+    /// A sum or product of float32 and halves, which are converted first.
+    pub(super) fn mixed(&mut self, call: &InstructionCall, operation: Operation) -> Result<()> {
+        let names = ["a", "b", "c"].into_iter();
+        let operands = names.filter_map(|name| operand(call, name));
+        let operands = operands.map(|e| e.cast(DType::FLOAT32)).collect();
+        self.write_rounded(call, operation, operands)
+    }
+
+    /// Writes what an operation gives with the rounding of the mnemonic.
+    fn write_rounded(
+        &mut self,
+        call: &InstructionCall,
+        operation: Operation,
+        operands: Vec<Expr>,
+    ) -> Result<()> {
+        let tokens = &call.tokens;
+        let given = ["mode", "rnd"].map(|slot| tokens.get(slot));
+        let rounding = given.into_iter().find(|token| !token.is_empty()).unwrap_or("rn");
         let dtype = operands[0].dtype;
         let rounded = Rounded {
             operation,
             double: dtype == DType::FLOAT64,
             rounding: self.rounding(rounding)?,
             ftz: tokens.has("ftz"),
-            sat: false,
+            sat: tokens.has("sat"),
         };
         let values = self.rounded_lanes(rounded, operands.into_iter(), dtype)?;
         let value = self.known(dtype, values);
-        self.write(call, vec![("d", vec![value])])?;
-        Ok(true)
+        self.write_one(call, value)
     }
 }
 
-pub(super) fn values(call: &InstructionCall) -> Option<Written> {
+/// Whether a quotient or a root is not rounded to the nearest.
+fn is_directed(call: &InstructionCall) -> bool {
+    matches!(call.tokens.get("mode"), "rz" | "rm" | "rp")
+}
+
+/// A result of floats, rounded to the nearest, with `.ftz`, `.relu` and `.sat`.
+fn nearest(call: &InstructionCall, mut e: Expr) -> Expr {
     let tokens = &call.tokens;
-    let family = tokens.instruction.family;
-    let ty = match tokens.get("type") {
-        "" => ["f32", "f64", "b32", "u32"]
-            .into_iter()
-            .find(|ty| tokens.has(ty))
-            .unwrap_or(""),
-        ty => ty,
-    };
-    let dtype = natural(ty)?;
-    let get = |name: &str| operand(call, name);
-    if dtype.is_integer() {
-        return integers(call, family, dtype);
+    if tokens.has("ftz") {
+        e = flushed(e);
     }
-    let relu = |e: Expr| match tokens.has("relu") {
-        true => {
-            let zero = constant(e.dtype, 0);
-            let is_nan = Expr::call(Op::Isnan, DType::BOOL.with_lanes(e.dtype.lanes), vec![e.clone()]);
-            Expr::select(is_nan, e.clone(), binary(BinOp::Max, e, zero))
-        }
-        false => e,
-    };
-    let flush = |e: Expr| if tokens.has("ftz") { flushed(e) } else { e };
-    let sat = |e: Expr| match tokens.has("sat") {
-        true => {
-            let (zero, unit) = (constant(e.dtype, 0), constant(e.dtype, 1));
-            binary(BinOp::Min, binary(BinOp::Max, e, zero), unit)
-        }
-        false => e,
-    };
-    let mixed = tokens.get("atype");
-    // Quotients and roots that are rounded otherwise: see `rounded`.
-    if matches!(family, "div" | "rcp" | "sqrt") && matches!(tokens.get("mode"), "rz" | "rm" | "rp") {
+    let zero = constant(e.dtype, 0);
+    if tokens.has("relu") {
+        let is_nan = Expr::call(Op::Isnan, DType::BOOL.with_lanes(e.dtype.lanes), vec![e.clone()]);
+        e = Expr::select(is_nan, e.clone(), binary(BinOp::Max, e, zero.clone()));
+    }
+    if tokens.has("sat") {
+        let unit = constant(e.dtype, 1);
+        e = binary(BinOp::Min, binary(BinOp::Max, e, zero), unit);
+    }
+    e
+}
+
+/// Whether a sum or product is not rounded to the nearest: then its row is the same operation.
+fn has_row(call: &InstructionCall) -> bool {
+    !matches!(call.tokens.get("rnd"), "" | "rn")
+}
+
+/// `add`, `sub`.
+pub(super) fn sum(call: &InstructionCall, op: BinOp) -> Option<Written> {
+    if parts::are_pairs(call) {
+        return parts::pairs(call, op);
+    }
+    let (a, b) = (operand(call, "a")?, operand(call, "b")?);
+    match a.dtype.is_integer() {
+        true if call.tokens.has("sat") => one(saturated(op, a, b)?),
+        true => one(binary(op, a, b)),
+        false if has_row(call) => None,
+        false => one(nearest(call, binary(op, a, b))),
+    }
+}
+
+pub(super) fn product(call: &InstructionCall) -> Option<Written> {
+    let (a, b) = (operand(call, "a")?, operand(call, "b")?);
+    match a.dtype.is_integer() {
+        true => one(whole_product(call, a, b)?),
+        false if has_row(call) => None,
+        false => one(nearest(call, binary(BinOp::Mul, a, b))),
+    }
+}
+
+/// `mad`, `fma`.
+pub(super) fn product_and_sum(call: &InstructionCall) -> Option<Written> {
+    let (a, b, c) = (operand(call, "a")?, operand(call, "b")?, operand(call, "c")?);
+    if a.dtype.is_integer() {
+        let product = whole_product(call, a, b)?;
+        return match call.tokens.has("sat") {
+            true => one(saturated(BinOp::Add, product, c)?),
+            false => one(binary(BinOp::Add, product, c)),
+        };
+    }
+    if has_row(call) {
         return None;
     }
-    match family {
-        "add" | "sub" | "mul" | "fma" | "mad" => {
-            let mut list = vec![get("a")?];
-            list.extend(get("b"));
-            list.extend(get("c"));
-            if !mixed.is_empty() && !mixed.contains("x2") {
-                list.iter_mut().for_each(|e| *e = e.clone().cast(DType::FLOAT32));
-            }
-            let plain = || match &list[..] {
-                [a, b] => {
-                    let op = match family {
-                        "add" => BinOp::Add,
-                        "sub" => BinOp::Sub,
-                        _ => BinOp::Mul,
-                    };
-                    Some(binary(op, a.clone(), b.clone()))
-                }
-                [_, _, _] => Some(Expr::call(Op::Fma, dtype, list.clone())),
-                _ => None,
-            };
-            // Those that round otherwise, or flush, have a row.
-            if !matches!(tokens.get("rnd"), "" | "rn") {
-                return None;
-            }
-            let value = sat(relu(flush(plain()?)));
-            one(match tokens.has("oob") {
-                true => {
-                    let filled = binary(BinOp::Or, is_filling(&list[0]), is_filling(list.get(1)?));
-                    Expr::select(filled, constant(value.dtype, 0), value)
-                }
-                false => value,
-            })
+    let value = nearest(call, Expr::call(Op::Fma, a.dtype, vec![a.clone(), b.clone(), c]));
+    one(match call.tokens.has("oob") {
+        true => {
+            let filled = binary(BinOp::Or, is_filling(&a), is_filling(&b));
+            Expr::select(filled, constant(value.dtype, 0), value)
         }
-        "div" => one(flush(binary(BinOp::Div, get("a")?, get("b")?))),
-        "min" | "max" => {
-            let op = if family == "min" { BinOp::Min } else { BinOp::Max };
-            let all = [get("a"), get("b"), get("c")];
-            let mut list =
-                all.into_iter()
-                    .flatten()
-                    .map(|e| match tokens.has("abs") && !tokens.has("xorsign") {
-                        true => signless(e),
-                        false => e,
-                    });
-            let first = list.next()?;
-            one(list.fold(first, |a, b| {
-                extreme(op, a, b, tokens.has("NaN"), tokens.has("xorsign"))
-            }))
+        false => value,
+    })
+}
+
+/// `min`, `max`.
+pub(super) fn extreme_of(call: &InstructionCall, op: BinOp) -> Option<Written> {
+    if parts::are_pairs(call) {
+        return parts::pairs(call, op);
+    }
+    let tokens = &call.tokens;
+    let mut list: Vec<Expr> = ["a", "b", "c"]
+        .into_iter()
+        .filter_map(|name| operand(call, name))
+        .collect();
+    if list.first()?.dtype.is_integer() {
+        let value = list.into_iter().reduce(|a, b| binary(op, a, b))?;
+        let zero = Expr::constant(value.dtype, 0);
+        return one(match tokens.has("relu") {
+            true => binary(BinOp::Max, value, zero),
+            false => value,
+        });
+    }
+    if tokens.has("abs") && !tokens.has("xorsign") {
+        list = list.into_iter().map(signless).collect();
+    }
+    let (nan, xorsign) = (tokens.has("NaN"), tokens.has("xorsign"));
+    one(list.into_iter().reduce(|a, b| extreme(op, a, b, nan, xorsign))?)
+}
+
+pub(super) fn absolute(call: &InstructionCall) -> Option<Written> {
+    let a = operand(call, "a")?;
+    if !a.dtype.is_integer() {
+        return one(signless(a));
+    }
+    let zero = Expr::constant(a.dtype, 0);
+    let negative = binary(BinOp::Lt, a.clone(), zero.clone());
+    one(Expr::select(negative, binary(BinOp::Sub, zero, a.clone()), a))
+}
+
+pub(super) fn negative(call: &InstructionCall) -> Option<Written> {
+    let a = operand(call, "a")?;
+    if a.dtype.is_integer() {
+        return one(binary(BinOp::Sub, Expr::constant(a.dtype, 0), a));
+    }
+    let (bits, mask, dtype) = (bits_of(&a), sign(&a), a.dtype);
+    let bits = as_dtype(a, bits);
+    one(as_dtype(
+        xor(bits.clone(), Expr::constant(bits.dtype, mask)),
+        dtype,
+    ))
+}
+
+pub(super) fn copysign(call: &InstructionCall) -> Option<Written> {
+    let (a, b) = (operand(call, "a")?, operand(call, "b")?);
+    one(Expr::call(Op::Copysign, a.dtype, vec![b, a]))
+}
+
+pub(super) fn remainder(call: &InstructionCall) -> Option<Written> {
+    one(binary(BinOp::Mod, operand(call, "a")?, operand(call, "b")?))
+}
+
+/// `rsqrt`, `ex2`, `lg2`, `sin`, `cos`, `tanh`.
+pub(super) fn function(call: &InstructionCall, op: Op) -> Option<Written> {
+    let value = operand(call, "value")?;
+    one(nearest(call, Expr::call(op, value.dtype, vec![value])))
+}
+
+/// The sum of `c` and the distance of `a` and `b`.
+pub(super) fn distance(call: &InstructionCall) -> Option<Written> {
+    let (a, b) = (operand(call, "a")?, operand(call, "b")?);
+    let less = binary(BinOp::Lt, a.clone(), b.clone());
+    let size = Expr::select(
+        less,
+        binary(BinOp::Sub, b.clone(), a.clone()),
+        binary(BinOp::Sub, a, b),
+    );
+    one(binary(BinOp::Add, size, operand(call, "c")?))
+}
+
+/// An integer dtype of twice the width, in which products and saturated sums are exact.
+fn twice_as_wide(dtype: DType) -> Option<DType> {
+    match (dtype.bits, dtype.is_uint()) {
+        (64.., _) => None,
+        (bits, true) => Some(DType::uint(bits * 2)),
+        (bits, false) => Some(DType::int(bits * 2)),
+    }
+}
+
+/// The exact result of integers.
+fn exact(op: BinOp, a: Expr, b: Expr) -> Option<Expr> {
+    let wide = twice_as_wide(a.dtype)?;
+    Some(binary(op, a.cast(wide), b.cast(wide)))
+}
+
+/// The result of integers, or the nearest number that their dtype has.
+pub(super) fn saturated(op: BinOp, a: Expr, b: Expr) -> Option<Expr> {
+    let dtype = a.dtype;
+    let e = exact(op, a, b)?;
+    let (low, high) = (
+        Expr::constant(e.dtype, dtype.min_int()?),
+        Expr::constant(e.dtype, dtype.max_int()?),
+    );
+    Some(binary(BinOp::Min, binary(BinOp::Max, e, low), high).cast(dtype))
+}
+
+/// The product of integers: its lower or upper half, or all of it.
+fn whole_product(call: &InstructionCall, a: Expr, b: Expr) -> Option<Expr> {
+    let (tokens, dtype) = (&call.tokens, a.dtype);
+    match () {
+        () if tokens.has("lo") => Some(binary(BinOp::Mul, a, b)),
+        () if tokens.has("wide") => exact(BinOp::Mul, a, b),
+        () if dtype.bits == 64 => Some(upper_half(a, b)),
+        () => {
+            let all = exact(BinOp::Mul, a, b)?;
+            let shift = Expr::constant(all.dtype, dtype.bits.into());
+            Some(right(all, shift).cast(dtype))
         }
-        "abs" => one(signless(get("a")?)),
-        "neg" => {
-            let a = get("a")?;
-            let (bits, mask, dtype) = (bits_of(&a), sign(&a), a.dtype);
-            let bits = as_dtype(a, bits);
-            one(as_dtype(
-                xor(bits.clone(), Expr::constant(bits.dtype, mask)),
-                dtype,
-            ))
-        }
-        "copysign" => {
-            let (a, b) = (get("a")?, get("b")?);
-            one(Expr::call(Op::Copysign, dtype, vec![b, a]))
-        }
-        "rcp" => {
-            let value = get("value")?;
-            one(flush(binary(BinOp::Div, constant(dtype, 1), value)))
-        }
-        "sqrt" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" => {
-            let op = match family {
-                "sqrt" => Op::Sqrt,
-                "rsqrt" => Op::Rsqrt,
-                "ex2" => Op::Exp2,
-                "lg2" => Op::Log2,
-                "sin" => Op::Sin,
-                "cos" => Op::Cos,
-                _ => Op::Tanh,
-            };
-            one(flush(Expr::call(op, dtype, vec![get("value")?])))
-        }
-        _ => None,
     }
 }
 
@@ -230,85 +332,4 @@ fn upper_half(a: Expr, b: Expr) -> Expr {
     };
     let upper = binary(BinOp::Sub, upper, too_much(&a, &b));
     as_dtype(binary(BinOp::Sub, upper, too_much(&b, &a)), DType::INT64)
-}
-
-/// Arithmetic of integers.
-fn integers(call: &InstructionCall, family: &str, dtype: DType) -> Option<Written> {
-    let tokens = &call.tokens;
-    let get = |name: &str| operand(call, name);
-    // A dtype twice as wide, in which products and saturated sums are exact.
-    let wide = match (dtype.bits, dtype.is_uint()) {
-        (64.., _) => None,
-        (bits, true) => Some(DType::uint(bits * 2)),
-        (bits, false) => Some(DType::int(bits * 2)),
-    };
-    let exact = |op: BinOp, a: Expr, b: Expr| Some(binary(op, a.cast(wide?), b.cast(wide?)));
-    let clamped = |e: Expr| {
-        let (low, high) = (dtype.min_int()?, dtype.max_int()?);
-        let e = binary(BinOp::Max, e, Expr::constant(wide?, low));
-        Some(binary(BinOp::Min, e, Expr::constant(wide?, high)).cast(dtype))
-    };
-    let product = || -> Option<Expr> {
-        let (a, b) = (get("a")?, get("b")?);
-        match () {
-            () if tokens.has("lo") => Some(binary(BinOp::Mul, a, b)),
-            () if tokens.has("hi") && dtype.bits == 64 => Some(upper_half(a, b)),
-            () if tokens.has("hi") => {
-                let all = exact(BinOp::Mul, a, b)?;
-                let shift = Expr::constant(all.dtype, dtype.bits.into());
-                Some(right(all, shift).cast(dtype))
-            }
-            () => None,
-        }
-    };
-    match family {
-        "add" | "sub" => {
-            let op = if family == "add" { BinOp::Add } else { BinOp::Sub };
-            match tokens.has("sat") {
-                true => one(clamped(exact(op, get("a")?, get("b")?)?)?),
-                false => one(binary(op, get("a")?, get("b")?)),
-            }
-        }
-        "mul" if tokens.has("wide") => None,
-        "mul" => one(product()?),
-        "mad" if !tokens.has("sat") => one(binary(BinOp::Add, product()?, get("c")?)),
-        "div" => one(binary(BinOp::Div, get("a")?, get("b")?)),
-        "rem" => one(binary(BinOp::Mod, get("a")?, get("b")?)),
-        "min" => one(binary(BinOp::Min, get("a")?, get("b")?)),
-        "max" => one(binary(BinOp::Max, get("a")?, get("b")?)),
-        "neg" => one(binary(BinOp::Sub, Expr::constant(dtype, 0), get("a")?)),
-        "abs" => {
-            let a = get("a")?;
-            let negative = binary(BinOp::Lt, a.clone(), Expr::constant(dtype, 0));
-            one(Expr::select(
-                negative,
-                binary(BinOp::Sub, Expr::constant(dtype, 0), a.clone()),
-                a,
-            ))
-        }
-        "sad" => {
-            let (a, b) = (get("a")?, get("b")?);
-            let less = binary(BinOp::Lt, a.clone(), b.clone());
-            let size = Expr::select(
-                less,
-                binary(BinOp::Sub, b.clone(), a.clone()),
-                binary(BinOp::Sub, a, b),
-            );
-            one(binary(BinOp::Add, size, get("c")?))
-        }
-        _ => None,
-    }
-    .map(|written| match tokens.has("relu") {
-        true => written
-            .into_iter()
-            .map(|(name, list)| {
-                let list = list.into_iter().map(|e| {
-                    let zero = Expr::constant(e.dtype, 0);
-                    binary(BinOp::Max, e, zero)
-                });
-                (name, list.collect())
-            })
-            .collect(),
-        false => written,
-    })
 }

@@ -6,39 +6,21 @@ use tirx_source::diagnostic::Result;
 
 use super::super::Compiler;
 use super::super::registers::Val;
+use super::simulated::reasons;
 use super::{and, as_dtype, natural, operand, update_of};
 use tirx_sim_machine::bytecode::{
-    AsyncInst, BulkInst, Direction, Inst, MbarrierInst, MbarrierWhat, PENDING_BITS, StoreInst, TileInst,
+    AsyncInst, BulkInst, Direction, Inst, MbarrierInst, MbarrierWhat, PENDING_BITS, R, StoreInst, TileInst,
 };
 use tirx_sim_machine::numeric::Kind;
 
 impl Compiler<'_> {
-    /// An instruction of this file; false where it is none.
-    pub(super) fn asynchronous_mnemonic(&mut self, call: &InstructionCall) -> Result<bool> {
-        let tokens = &call.tokens;
-        match tokens.instruction.family {
-            "mapa" => self.mapa_of_number(call),
-            "cp" if tokens.has("tile::scatter4") && call.get("global_address").is_none() => {
-                self.scatter(call)
-            }
-            "cp" if tokens.has("async") && !tokens.has("bulk") => self.copy_of_a_part(call),
-            "cp" if !tokens.has("tensor") && !tokens.has("prefetch") => self.bulk_copy(call),
-            "mbarrier" => self.mbarrier_mnemonic(call),
-            "st" | "red" if tokens.has("async") && call.get("mbar").is_some() => self.store_to_mbarrier(call),
-            _ => Ok(false),
-        }
-    }
-
     /// `cp.async` with the number of bytes that are read (`src_size`), or with a predicate by which none is (`ignore_src`);
     /// zeros are written in place of the others. Or neither, for 16 bytes through the first-level cache.
-    fn copy_of_a_part(&mut self, call: &InstructionCall) -> Result<bool> {
-        let (Some(to), Some(from)) = (call.get("dst_mem"), call.get("src_mem")) else {
-            return Ok(false);
+    pub(super) fn copy_of_a_part(&mut self, call: &InstructionCall) -> Result<()> {
+        let (to, from) = self.copied(call)?;
+        let Some(bytes) = self.named_operand(call, "cp_size")?.as_int() else {
+            return self.refuse(call, &reasons::UNKNOWN_NUMBER);
         };
-        let Some(bytes) = call.get("cp_size").and_then(|size| size.as_int()) else {
-            return Ok(false);
-        };
-        let (to, from) = (self.address_value(to)?, self.address_value(from)?);
         let read = match call.get("src_size") {
             Some(size) => Some(self.in_vector(size, Kind::U32)?),
             None => None,
@@ -54,19 +36,20 @@ impl Compiler<'_> {
             predicate,
             zeros: true,
             read,
-        })?;
-        Ok(true)
+        })
+    }
+
+    /// The addresses that a copy writes and reads.
+    fn copied(&mut self, call: &InstructionCall) -> Result<(R, R)> {
+        let to = self.address_value(self.named_operand(call, "dst_mem")?)?;
+        Ok((to, self.address_value(self.named_operand(call, "src_mem")?)?))
     }
 
     /// A bulk copy that no row has: one that reduces, or with a mask of bytes and no cache policy.
-    fn bulk_copy(&mut self, call: &InstructionCall) -> Result<bool> {
+    pub(super) fn bulk_copy(&mut self, call: &InstructionCall) -> Result<()> {
         let tokens = &call.tokens;
-        let (Some(to), Some(from), Some(size)) = (call.get("dst_mem"), call.get("src_mem"), call.get("size"))
-        else {
-            return Ok(false);
-        };
         let reduces = match tokens.has("reduce") {
-            false if call.get("byte_mask").is_none() => return Ok(false),
+            false if call.get("byte_mask").is_none() => return self.refuse(call, &reasons::ORDERED_COPY),
             false => None,
             true => {
                 let op = match tokens.get("op") {
@@ -74,13 +57,13 @@ impl Compiler<'_> {
                     op => op,
                 };
                 let (Some(op), Some(dtype)) = (update_of(op), natural(tokens.get("type"))) else {
-                    return Ok(false);
+                    return self.refuse(call, &reasons::OPERANDS);
                 };
                 Some((op, self.kind(dtype)?))
             }
         };
-        let (to, from) = (self.address_value(to)?, self.address_value(from)?);
-        let bytes = self.in_vector(size, Kind::U32)?;
+        let (to, from) = self.copied(call)?;
+        let bytes = self.in_vector(self.named_operand(call, "size")?, Kind::U32)?;
         let barrier = match call.get("mbar") {
             Some(mbar) => Some(self.address_value(mbar)?),
             None => None,
@@ -98,16 +81,13 @@ impl Compiler<'_> {
             mask,
             ignored: [None, None],
             reduces,
-        }))?;
-        Ok(true)
+        }))
     }
 
     /// A tensor copy of four rows to global memory.
-    fn scatter(&mut self, call: &InstructionCall) -> Result<bool> {
-        let (Some(map), Some(shared)) = (call.get("tmap"), call.get("src_mem")) else {
-            return Ok(false);
-        };
-        let (map, shared) = (self.address_value(map)?, self.address_value(shared)?);
+    pub(super) fn scatter(&mut self, call: &InstructionCall) -> Result<()> {
+        let map = self.address_value(self.named_operand(call, "tmap")?)?;
+        let shared = self.address_value(self.named_operand(call, "src_mem")?)?;
         let mut at = Vec::new();
         for coordinate in call.list("coords") {
             at.push(self.in_vector(coordinate, Kind::I32)?);
@@ -121,15 +101,12 @@ impl Compiler<'_> {
             ranks: None,
             pair: false,
             at,
-        }))?;
-        Ok(true)
+        }))
     }
 
     /// `mapa` of an address that is a number.
-    fn mapa_of_number(&mut self, call: &InstructionCall) -> Result<bool> {
-        let (Some(a), Some(rank)) = (call.get("a"), call.get("b")) else {
-            return Ok(false);
-        };
+    pub(super) fn mapa_of_number(&mut self, call: &InstructionCall) -> Result<()> {
+        let (a, rank) = (self.named_operand(call, "a")?, self.named_operand(call, "b")?);
         // A generic address has 64 bits, one of shared memory 32 that count.
         let shared = call.tokens.has("shared::cluster");
         let a = match shared {
@@ -148,40 +125,43 @@ impl Compiler<'_> {
             }
             false => self.known(DType::UINT64, vec![mapped]),
         };
-        self.write(call, vec![("d", vec![mapped])])?;
-        Ok(true)
+        self.write_one(call, mapped)
     }
 
-    fn mbarrier_mnemonic(&mut self, call: &InstructionCall) -> Result<bool> {
-        let tokens = &call.tokens;
-        if tokens.has("pending_count") {
-            self.code.counts_arrivals = true;
-            let Some(state) = operand(call, "state") else {
-                return Ok(false);
-            };
-            let mask = Expr::constant(state.dtype, (1 << PENDING_BITS) - 1);
-            let pending = and(state, mask).cast(DType::UINT32);
-            self.write(call, vec![("count", vec![pending])])?;
-            return Ok(true);
-        }
-        let drops = tokens.has("arrive_drop");
-        let arrives = drops || tokens.has("arrive");
+    /// The arrivals that a phase waits for, by its state.
+    pub(super) fn pending_count(&mut self, call: &InstructionCall) -> Result<()> {
+        self.code.counts_arrivals = true;
+        let [state] = self.operands(call, ["state"])?;
+        let mask = Expr::constant(state.dtype, (1 << PENDING_BITS) - 1);
+        let pending = and(state, mask).cast(DType::UINT32);
+        self.write(call, vec![("count", vec![pending])])
+    }
+
+    /// An arrival at an mbarrier, with `.arrive_drop` or a state.
+    pub(super) fn arrive_at_mbarrier(&mut self, call: &InstructionCall) -> Result<()> {
         let what = match () {
-            () if arrives && tokens.has("expect_tx") => MbarrierWhat::ArriveExpect,
-            () if arrives && tokens.has("noComplete") => MbarrierWhat::ArriveNoComplete,
-            () if arrives => MbarrierWhat::Arrive,
-            () if tokens.has("test_wait") || tokens.has("try_wait") => MbarrierWhat::Test,
-            () => return Ok(false),
+            () if call.tokens.has("expect_tx") => MbarrierWhat::ArriveExpect,
+            () if call.tokens.has("noComplete") => MbarrierWhat::ArriveNoComplete,
+            () => MbarrierWhat::Arrive,
         };
-        // Reports, phases of other types and arrivals at several blocks are not simulated.
-        let reports = call.get("report_predicate").is_some() || call.get("report_value").is_some();
-        let unknown = ["phase_type::conditional", "multicast::cluster::32b"];
-        let Some(addr) = call.get("addr").filter(|_| !reports) else {
-            return Ok(false);
-        };
-        if unknown.iter().any(|token| tokens.has(token)) {
-            return Ok(false);
+        self.mbarrier_of(call, what)
+    }
+
+    /// A test of a phase of an mbarrier, by its state or its parity.
+    pub(super) fn test_mbarrier(&mut self, call: &InstructionCall) -> Result<()> {
+        if call.get("report_predicate").is_some() || call.get("report_value").is_some() {
+            return self.refuse(call, &reasons::REPORTS);
         }
+        if call.tokens.has("phase_type::conditional") {
+            return self.refuse(call, &reasons::CONDITIONAL_PHASES);
+        }
+        self.mbarrier_of(call, MbarrierWhat::Test)
+    }
+
+    /// An operation of an mbarrier.
+    pub(super) fn mbarrier_of(&mut self, call: &InstructionCall, what: MbarrierWhat) -> Result<()> {
+        let tokens = &call.tokens;
+        let addr = self.named_operand(call, "addr")?;
         let barrier = self.address_value(addr)?;
         let count = ["count", "tx_count", "phase"]
             .into_iter()
@@ -208,7 +188,7 @@ impl Compiler<'_> {
             predicate: None,
             relaxed: tokens.get("sem") == "relaxed",
             cluster: tokens.get("scope") == "cluster",
-            drops,
+            drops: tokens.has("arrive_drop"),
             state,
             d,
         }))?;
@@ -221,14 +201,13 @@ impl Compiler<'_> {
                 let state = self.known(DType::UINT64, vec![Val::vector(Kind::U64, state)]);
                 vec![("state", vec![state])]
             }
-            (None, None) => return Ok(true),
+            (None, None) => return Ok(()),
         };
-        self.write(call, written)?;
-        Ok(true)
+        self.write(call, written)
     }
 
     /// `st.async` and `red.async` to shared memory of the cluster.
-    fn store_to_mbarrier(&mut self, call: &InstructionCall) -> Result<bool> {
+    pub(super) fn store_to_mbarrier(&mut self, call: &InstructionCall) -> Result<()> {
         let tokens = &call.tokens;
         let reduces = tokens.instruction.family == "red";
         let op = tokens.instruction.slots.iter().find_map(|slot| match slot.name {
@@ -236,16 +215,12 @@ impl Compiler<'_> {
             "add" => update_of("add"),
             _ => None,
         });
-        let (Some(dtype), Some(addr), Some(mbar)) =
-            (natural(tokens.get("type")), call.get("addr"), call.get("mbar"))
-        else {
-            return Ok(false);
+        let Some(dtype) = natural(tokens.get("type")) else {
+            return self.refuse(call, &reasons::WIDE);
         };
-        if reduces != op.is_some() {
-            return Ok(false);
-        }
         let kind = self.kind(dtype)?;
-        let (to, barrier) = (self.address_value(addr)?, self.address_value(mbar)?);
+        let to = self.address_value(self.named_operand(call, "addr")?)?;
+        let barrier = self.address_value(self.named_operand(call, "mbar")?)?;
         let mut values = Vec::new();
         for value in call.list(if reduces { "value" } else { "b" }) {
             values.push(self.in_vector(&as_dtype(value.clone(), dtype), kind)?);
@@ -256,7 +231,6 @@ impl Compiler<'_> {
             kind,
             values,
             reduces: op,
-        }))?;
-        Ok(true)
+        }))
     }
 }

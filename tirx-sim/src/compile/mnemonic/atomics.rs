@@ -8,6 +8,7 @@ use tirx_ir::{DType, Expr};
 use tirx_source::diagnostic::Result;
 
 use super::super::Compiler;
+use super::simulated::reasons;
 use super::{as_dtype, natural, update_of};
 use tirx_sim_machine::bytecode::{AtomicOp, MultimemInst, Scope, Strong};
 
@@ -24,22 +25,17 @@ fn moved(pointer: &Expr, bytes: u32) -> Expr {
 }
 
 impl Compiler<'_> {
-    /// An instruction of this file; false where it is none.
-    pub(super) fn atomic_mnemonic(&mut self, call: &InstructionCall) -> Result<bool> {
+    /// `atom` and `red`.
+    pub(super) fn atomic_of_elements(&mut self, call: &InstructionCall) -> Result<()> {
         let tokens = &call.tokens;
         let family = tokens.instruction.family;
-        if family == "multimem" && !tokens.has("async") {
-            return self.multimem(call);
-        }
-        if !matches!(family, "atom" | "red") || tokens.has("async") {
-            return Ok(false);
-        }
         let op = match () {
             () if tokens.has("cas") => AtomicOp::Cas,
             () if tokens.has("add") => AtomicOp::Add,
             () => match update_of(tokens.get("op")) {
                 Some(op) => op,
-                None => return Ok(false),
+                // An exchange of words of up to 64 bits has a row.
+                None => return self.refuse(call, &reasons::WIDE),
             },
         };
         // Without a slot named `type` the type is the one that stands in the mnemonic.
@@ -47,9 +43,10 @@ impl Compiler<'_> {
             "" if tokens.has("f32") => "f32",
             ty => ty,
         };
-        let (Some(dtype), Some(addr)) = (natural(ty), call.get("addr")) else {
-            return Ok(false);
+        let Some(dtype) = natural(ty) else {
+            return self.refuse(call, &reasons::WIDE);
         };
+        let addr = self.named_operand(call, "addr")?;
         let semantics = match tokens.get("sem") {
             "" => "relaxed",
             sem => sem,
@@ -86,15 +83,16 @@ impl Compiler<'_> {
         if !call.list("d").is_empty() {
             self.write(call, vec![("d", olds)])?;
         }
-        Ok(true)
+        Ok(())
     }
 
     /// `multimem`: every element is an instruction over the parts of its window.
-    fn multimem(&mut self, call: &InstructionCall) -> Result<bool> {
+    pub(super) fn multimem(&mut self, call: &InstructionCall) -> Result<()> {
         let tokens = &call.tokens;
-        let (Some(dtype), Some(addr)) = (natural(tokens.get("type")), call.get("addr")) else {
-            return Ok(false);
+        let Some(dtype) = natural(tokens.get("type")) else {
+            return self.refuse(call, &reasons::OPERANDS);
         };
+        let addr = self.named_operand(call, "addr")?;
         let kind = self.kind(dtype.element())?;
         let lanes = usize::from(dtype.lanes.max(1));
         // Without a word for the order loads and stores are weak, reductions relaxed.
@@ -136,13 +134,12 @@ impl Compiler<'_> {
                 .chunks(lanes)
                 .map(|register| self.known(dtype, register.to_vec()));
             let values = values.collect();
-            self.write(call, vec![("d", values)])?;
-            return Ok(true);
+            return self.write(call, vec![("d", values)]);
         }
         let op = match (reduces, operator) {
             (false, _) if tokens.has("st") => AtomicOp::Exchange,
             (true, Some(op)) => op,
-            _ => return Ok(false),
+            _ => return self.refuse(call, &reasons::OPERANDS),
         };
         let strong = match reduces {
             true => Strong::reduction(semantics, scope),
@@ -157,6 +154,6 @@ impl Compiler<'_> {
         for (i, value) in elements.into_iter().enumerate() {
             self.multimem_of(op, strong, &place(i), &[value], Some(multimem))?;
         }
-        Ok(true)
+        Ok(())
     }
 }

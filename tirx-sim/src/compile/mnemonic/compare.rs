@@ -4,105 +4,105 @@ use tirx_ir::intrin::Op;
 use tirx_ir::intrin::mnemonic::InstructionCall;
 use tirx_ir::{BinOp, DType, Expr};
 
-use super::{Written, and, as_dtype, binary, constant, flushed, natural, one, operand, or, right, unflushed};
+use super::{
+    Written, and, as_dtype, binary, constant, flushed, natural, one, operand, or, right, unflushed, word,
+};
 
-pub(super) fn values(call: &InstructionCall) -> Option<Written> {
-    let tokens = &call.tokens;
-    match tokens.instruction.family {
-        "selp" => {
-            let choice = Expr::select(call.get("c")?.clone(), operand(call, "a")?, operand(call, "b")?);
-            one(choice)
-        }
-        "slct" => {
-            let c = operand(call, "c")?;
-            let positive = binary(BinOp::Ge, c.clone(), constant(c.dtype, 0));
-            one(Expr::select(
-                positive,
-                unflushed(call, "a")?,
-                unflushed(call, "b")?,
-            ))
-        }
-        "setp" if is_packed(tokens.get("type")) => {
-            let [low, high] = compared_halves(call)?;
-            Some(vec![
-                ("p", vec![combined(call, low)?]),
-                ("q", vec![combined(call, high)?]),
-            ])
-        }
-        "set" if is_packed(tokens.get("stype")) => {
-            // One of the format, or all bits.
-            let yes = match tokens.get("dtype") {
-                "f16x2" => 0x3c00,
-                "bf16x2" => 0x3f80,
-                _ => 0xffff,
-            };
-            let word = |n: i128| Expr::constant(DType::UINT32, n);
-            let [low, high] = compared_halves(call)?;
-            let low = Expr::select(combined(call, low)?, word(yes), word(0));
-            let high = Expr::select(combined(call, high)?, word(yes << 16), word(0));
-            one(or(low, high))
-        }
-        "setp" => {
-            let holds = compared(call)?;
-            if holds.dtype.lanes > 1 {
-                return None;
-            }
-            let combine = |e: Expr| combined(call, e);
-            let mut written = vec![("p", vec![combine(holds.clone())?])];
-            if call.get("q").is_some() {
-                written.push(("q", vec![combine(Expr::logical_not(holds))?]));
-            }
-            Some(written)
-        }
-        "set" => {
-            let dtype = natural(tokens.get("dtype"))?;
-            let holds = compared(call)?;
-            if holds.dtype.lanes > 1 {
-                return None;
-            }
-            let yes = match dtype.is_float() || dtype.is_bfloat16() {
-                true => constant(dtype, 1),
-                false => Expr::constant(dtype, if dtype.is_uint() { dtype.max_int()? } else { -1 }),
-            };
-            one(Expr::select(combined(call, holds)?, yes, constant(dtype, 0)))
-        }
-        "testp" => {
-            let a = operand(call, "a")?;
-            let test = |op: Op| Expr::call(op, DType::BOOL, vec![a.clone()]);
-            let holds = match tokens.get("op") {
-                "finite" => test(Op::Isfinite),
-                "infinite" => test(Op::Isinf),
-                "number" => Expr::logical_not(test(Op::Isnan)),
-                "notanumber" => test(Op::Isnan),
-                word @ ("normal" | "subnormal") => {
-                    let (bits, fraction, infinity) = match a.dtype.bits {
-                        32 => (DType::UINT32, 23, 0xff),
-                        _ => (DType::UINT64, 52, 0x7ff),
-                    };
-                    let number = |n: i128| Expr::constant(bits, n);
-                    let size = and(
-                        as_dtype(a.clone(), bits),
-                        number(((infinity + 1) << fraction) - 1),
-                    );
-                    let (low, high) = match word {
-                        "normal" => (1 << fraction, infinity << fraction),
-                        _ => (1, 1 << fraction),
-                    };
-                    let above = binary(BinOp::Ge, size.clone(), number(low));
-                    let below = binary(BinOp::Lt, size.clone(), number(high));
-                    let within = binary(BinOp::And, above, below);
-                    match word {
-                        // Zeros count as normal numbers (PTX ISA, "testp").
-                        "normal" => binary(BinOp::Or, within, binary(BinOp::Eq, size, number(0))),
-                        _ => within,
-                    }
-                }
-                _ => return None,
-            };
-            Some(vec![("p", vec![holds])])
-        }
-        _ => None,
+pub(super) fn choose(call: &InstructionCall) -> Option<Written> {
+    let choice = Expr::select(call.get("c")?.clone(), operand(call, "a")?, operand(call, "b")?);
+    one(choice)
+}
+
+pub(super) fn choose_by_sign(call: &InstructionCall) -> Option<Written> {
+    let c = operand(call, "c")?;
+    let positive = binary(BinOp::Ge, c.clone(), constant(c.dtype, 0));
+    one(Expr::select(
+        positive,
+        unflushed(call, "a")?,
+        unflushed(call, "b")?,
+    ))
+}
+
+/// `setp`: the comparison, and its opposite.
+pub(super) fn compare(call: &InstructionCall) -> Option<Written> {
+    if is_packed(call.tokens.get("type")) {
+        let [low, high] = compared_halves(call)?;
+        return Some(vec![
+            ("p", vec![combined(call, low)?]),
+            ("q", vec![combined(call, high)?]),
+        ]);
     }
+    let holds = compared(call)?;
+    let mut written = vec![("p", vec![combined(call, holds.clone())?])];
+    if call.get("q").is_some() {
+        written.push(("q", vec![combined(call, Expr::logical_not(holds))?]));
+    }
+    Some(written)
+}
+
+/// `set`: the comparison as a number.
+pub(super) fn compare_as_number(call: &InstructionCall) -> Option<Written> {
+    if is_packed(call.tokens.get("stype")) {
+        return compare_as_halves(call);
+    }
+    let dtype = natural(call.tokens.get("dtype"))?;
+    let holds = compared(call)?;
+    let yes = match dtype.is_float() || dtype.is_bfloat16() {
+        true => constant(dtype, 1),
+        false => Expr::constant(dtype, if dtype.is_uint() { dtype.max_int()? } else { -1 }),
+    };
+    one(Expr::select(combined(call, holds)?, yes, constant(dtype, 0)))
+}
+
+/// `set` of the halves of words.
+fn compare_as_halves(call: &InstructionCall) -> Option<Written> {
+    // One of the format, or all bits.
+    let yes = match call.tokens.get("dtype") {
+        "f16x2" => 0x3c00,
+        "bf16x2" => 0x3f80,
+        _ => 0xffff,
+    };
+    let [low, high] = compared_halves(call)?;
+    let low = Expr::select(combined(call, low)?, word(yes), word(0));
+    let high = Expr::select(combined(call, high)?, word(yes << 16), word(0));
+    one(or(low, high))
+}
+
+/// `testp`: a property of a float.
+pub(super) fn test(call: &InstructionCall) -> Option<Written> {
+    let a = operand(call, "a")?;
+    let is = |op: Op| Expr::call(op, DType::BOOL, vec![a.clone()]);
+    let holds = match call.tokens.get("op") {
+        "finite" => is(Op::Isfinite),
+        "infinite" => is(Op::Isinf),
+        "number" => Expr::logical_not(is(Op::Isnan)),
+        "notanumber" => is(Op::Isnan),
+        word @ ("normal" | "subnormal") => {
+            let (bits, fraction, infinity) = match a.dtype.bits {
+                32 => (DType::UINT32, 23, 0xff),
+                _ => (DType::UINT64, 52, 0x7ff),
+            };
+            let number = |n: i128| Expr::constant(bits, n);
+            let size = and(
+                as_dtype(a.clone(), bits),
+                number(((infinity + 1) << fraction) - 1),
+            );
+            let (low, high) = match word {
+                "normal" => (1 << fraction, infinity << fraction),
+                _ => (1, 1 << fraction),
+            };
+            let above = binary(BinOp::Ge, size.clone(), number(low));
+            let below = binary(BinOp::Lt, size.clone(), number(high));
+            let within = binary(BinOp::And, above, below);
+            match word {
+                // Zeros count as normal numbers (PTX ISA, "testp").
+                "normal" => binary(BinOp::Or, within, binary(BinOp::Eq, size, number(0))),
+                _ => within,
+            }
+        }
+        _ => return None,
+    };
+    Some(vec![("p", vec![holds])])
 }
 
 /// With the predicate `c`, as the operation says.
@@ -130,9 +130,8 @@ fn compared_halves(call: &InstructionCall) -> Option<[Expr; 2]> {
         false => DType::BFLOAT16,
     };
     let half = |name: &str, shift: i128| {
-        let word = as_dtype(call.get(name)?.clone(), DType::UINT32);
-        let moved = right(word, Expr::constant(DType::UINT32, shift));
-        let bits = and(moved, Expr::constant(DType::UINT32, 0xffff)).cast(DType::UINT16);
+        let both = as_dtype(call.get(name)?.clone(), DType::UINT32);
+        let bits = and(right(both, word(shift)), word(0xffff)).cast(DType::UINT16);
         let half = as_dtype(bits, dtype);
         Some(if tokens.has("ftz") { flushed(half) } else { half })
     };

@@ -7,54 +7,40 @@ use tirx_ir::{BinOp, DType, Expr};
 use tirx_source::diagnostic::Result;
 
 use super::super::Compiler;
-use super::{and, as_dtype, binary, left, natural, operand, or, right, xor};
+use super::simulated::reasons;
+use super::{and, as_dtype, binary, lanes, left, or, right, word, xor};
 use tirx_sim_machine::alu::Bin;
 use tirx_sim_machine::bytecode::ShuffleMode;
 
 impl Compiler<'_> {
-    /// An exchange between lanes; false where it is none of these.
-    pub(super) fn exchange(&mut self, call: &InstructionCall) -> Result<bool> {
-        match call.tokens.instruction.family {
-            "match" => self.match_lanes(call),
-            "redux" => self.reduce_lanes(call),
-            "shfl" => self.shuffle_in_range(call),
-            "movmatrix" => self.transpose_matrix(call),
-            _ => Ok(false),
-        }
-    }
-
     /// The lanes that have the same value; for `.all` those of the mask if they all have.
-    fn match_lanes(&mut self, call: &InstructionCall) -> Result<bool> {
-        let (Some(mask), Some(a)) = (call.get("membermask"), operand(call, "a")) else {
-            return Ok(false);
-        };
+    pub(super) fn match_lanes(&mut self, call: &InstructionCall) -> Result<()> {
+        let mask = self.named_operand(call, "membermask")?;
+        let [a] = self.operands(call, ["a"])?;
         let value = self.value(&a)?;
         let same = self.vote(ShuffleMode::Match, mask, value)?;
         let same = self.known(DType::UINT32, vec![same]);
         if call.tokens.has("any") {
-            self.write(call, vec![("d", vec![same])])?;
-            return Ok(true);
+            return self.write_one(call, same);
         }
         let yes = Expr::bool(true);
         let here = Expr::call(Op::CudaBallotSync, DType::UINT32, vec![mask.clone(), yes]);
         let here = self.value(&here)?;
         let here = self.known(DType::UINT32, vec![here]);
         let all = binary(BinOp::Eq, same, here.clone());
-        let zero = Expr::constant(DType::UINT32, 0);
+        let zero = word(0);
         let mut written = vec![("d", vec![Expr::select(all.clone(), here, zero)])];
         if call.get("p").is_some() {
             written.push(("p", vec![all]));
         }
-        self.write(call, written)?;
-        Ok(true)
+        self.write(call, written)
     }
 
     /// A reduction over the lanes of a mask.
-    fn reduce_lanes(&mut self, call: &InstructionCall) -> Result<bool> {
+    pub(super) fn reduce_lanes(&mut self, call: &InstructionCall) -> Result<()> {
         let tokens = &call.tokens;
-        let (Some(mask), Some(a)) = (call.get("membermask"), operand(call, "a")) else {
-            return Ok(false);
-        };
+        let mask = self.named_operand(call, "membermask")?;
+        let [a] = self.operands(call, ["a"])?;
         let dtype = a.dtype;
         let kind = self.kind(dtype)?;
         let op = match (tokens.get("op"), kind.is_float(), kind.is_signed()) {
@@ -68,12 +54,12 @@ impl Compiler<'_> {
             ("max", _, true) => Bin::MaxS,
             ("min", ..) => Bin::MinU,
             ("max", ..) => Bin::MaxU,
-            _ => return Ok(false),
+            _ => return self.refuse(call, &reasons::OPERANDS),
         };
         let a = match tokens.has("abs") {
             true => {
                 let bits = as_dtype(a, DType::UINT32);
-                as_dtype(and(bits, Expr::constant(DType::UINT32, 0x7fff_ffff)), dtype)
+                as_dtype(and(bits, word(0x7fff_ffff)), dtype)
             }
             false => a,
         };
@@ -86,24 +72,27 @@ impl Compiler<'_> {
             true => {
                 let is_nan = Expr::call(Op::Isnan, DType::BOOL, vec![a]);
                 let any = Expr::call(Op::CudaBallotSync, DType::UINT32, vec![mask.clone(), is_nan]);
-                let any = binary(BinOp::Ne, any, Expr::constant(DType::UINT32, 0));
-                let nan = as_dtype(Expr::constant(DType::UINT32, 0x7fff_ffff), dtype);
+                let any = binary(BinOp::Ne, any, word(0));
+                let nan = as_dtype(word(0x7fff_ffff), dtype);
                 Expr::select(any, nan, result)
             }
             false => result,
         };
-        self.write(call, vec![("d", vec![result])])?;
-        Ok(true)
+        self.write_one(call, result)
+    }
+
+    /// A shuffle.
+    pub(super) fn shuffle_by_mnemonic(&mut self, call: &InstructionCall) -> Result<()> {
+        match lanes::shuffle(call) {
+            Some(written) => self.write(call, written),
+            None => self.shuffle_in_range(call),
+        }
     }
 
     /// A shuffle that also tells whether its source lane is in range (PTX ISA, "shfl.sync").
-    fn shuffle_in_range(&mut self, call: &InstructionCall) -> Result<bool> {
-        let get = |name: &str| operand(call, name);
-        let (Some(mask), Some(a), Some(b), Some(c)) = (call.get("membermask"), get("a"), get("b"), get("c"))
-        else {
-            return Ok(false);
-        };
-        let word = |n: i128| Expr::constant(DType::UINT32, n);
+    fn shuffle_in_range(&mut self, call: &InstructionCall) -> Result<()> {
+        let mask = self.named_operand(call, "membermask")?;
+        let [a, b, c] = self.operands(call, ["a", "b", "c"])?;
         let low = |e: Expr| and(e, word(31));
         let rank = self.thread_rank()?;
         let lane = low(self.known(DType::INT32, vec![rank]).cast(DType::UINT32));
@@ -137,19 +126,13 @@ impl Compiler<'_> {
         if call.get("p").is_some() {
             written.push(("p", vec![in_range]));
         }
-        self.write(call, written)?;
-        Ok(true)
+        self.write(call, written)
     }
 
     /// The transposed matrix of 8 x 8 halves: a lane has two of a row, and takes one from each of two lanes.
-    fn transpose_matrix(&mut self, call: &InstructionCall) -> Result<bool> {
-        let Some(a) = operand(call, "a") else {
-            return Ok(false);
-        };
-        let Some(dtype) = natural("b32") else {
-            return Ok(false);
-        };
-        let word = |n: i128| Expr::constant(dtype, n);
+    pub(super) fn transpose_matrix(&mut self, call: &InstructionCall) -> Result<()> {
+        let [a] = self.operands(call, ["a"])?;
+        let dtype = DType::UINT32;
         let rank = self.thread_rank()?;
         let lane = and(self.known(DType::INT32, vec![rank]).cast(dtype), word(31));
         let row = right(lane.clone(), word(2));
@@ -164,8 +147,7 @@ impl Compiler<'_> {
             and(right(both, shift), word(0xffff))
         };
         let value = or(take(0), left(take(1), word(16)));
-        self.write(call, vec![("d", vec![value])])?;
-        Ok(true)
+        self.write_one(call, value)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Instructions that are given by their mnemonics.
 //!
-//! Most write registers whose values are expressions of the operands: [`values`] says which, in terms of the IR's own
-//! expressions and of operations that have a row. The others act: barriers, fences, copies.
+//! A line of the tables has a meaning, and [`simulated`] says which function compiles it, or why none does. Most instructions
+//! write registers whose values are expressions of the operands, in terms of the IR's own expressions and of operations that
+//! have a row. The others act: barriers, fences, copies.
 
 mod acts;
 mod arithmetic;
@@ -12,6 +13,7 @@ mod compare;
 mod exchange;
 mod lanes;
 mod parts;
+mod simulated;
 mod tensor_map;
 mod wide;
 
@@ -19,10 +21,13 @@ use tirx_ir::intrin::Op;
 use tirx_ir::intrin::mnemonic::call::{SINK, place_dtype};
 use tirx_ir::intrin::mnemonic::{Direction, InstructionCall};
 use tirx_ir::{BinOp, DType, Expr, Stmt, Var};
-use tirx_source::diagnostic::{Result, error};
+use tirx_source::diagnostic::{Diagnostic, Result, error};
 
 use super::Compiler;
 use super::registers::Val;
+pub(super) use simulated::reasons;
+pub use simulated::simulates;
+use simulated::{NotSimulated, Simulated, simulated};
 use tirx_sim_machine::bytecode::{AtomicOp, R};
 use tirx_sim_machine::numeric::Kind;
 
@@ -47,27 +52,49 @@ impl Compiler<'_> {
             let inner = Stmt::evaluate(Expr::call(Op::PtxInstruction, DType::VOID, list).at(self.span));
             return self.statement(&Stmt::if_else(predicate.clone(), inner, None, self.span));
         }
-        if self.wide(&call)? {
-            return Ok(());
+        match simulated(call.tokens.instruction.meaning) {
+            Simulated::Values(values) => match values(&call) {
+                Some(written) => self.write(&call, written),
+                None => self.refuse(&call, &reasons::OPERANDS),
+            },
+            Simulated::Acts(act) => act(self, &call),
+            Simulated::Hint => Ok(()),
+            Simulated::Row => self.refuse(&call, &reasons::MODIFIERS),
+            Simulated::Not(reason) => self.refuse(&call, reason),
         }
-        if self.rounded_quotient(&call)? {
-            return Ok(());
+    }
+
+    /// Says that an instruction is not simulated.
+    pub(super) fn refuse<T>(&self, call: &InstructionCall, reason: &NotSimulated) -> Result<T> {
+        let NotSimulated { why, instead } = reason;
+        let message = format!("the simulator does not run {}: {why}", call.tokens.text());
+        let help = format!("{instead}; the kernel compiles for a GPU as it is");
+        Err(Box::new(Diagnostic::new(self.span, message).help(help)))
+    }
+
+    /// An operand as it stands in the call.
+    fn named_operand<'e>(&self, call: &InstructionCall<'e>, name: &str) -> Result<&'e Expr> {
+        match call.get(name) {
+            Some(operand) => Ok(operand),
+            None => error(
+                self.span,
+                format!("{} has no operand \"{name}\"", call.tokens.text()),
+            ),
         }
-        if let Some(written) = values(&call) {
-            return self.write(&call, written);
+    }
+
+    /// Operands as values of the dtypes in which their types compute.
+    fn operands<const N: usize>(&self, call: &InstructionCall, names: [&str; N]) -> Result<[Expr; N]> {
+        let found: Option<Vec<Expr>> = names.into_iter().map(|name| operand(call, name)).collect();
+        match found.and_then(|values| values.try_into().ok()) {
+            Some(values) => Ok(values),
+            None => self.refuse(call, &reasons::OPERANDS),
         }
-        if self.asynchronous_mnemonic(&call)?
-            || self.atomic_mnemonic(&call)?
-            || self.tensor_map_mnemonic(&call)?
-            || self.exchange(&call)?
-            || self.acts(&call)?
-        {
-            return Ok(());
-        }
-        error(
-            self.span,
-            format!("the simulator does not run {} yet", call.tokens.text()),
-        )
+    }
+
+    /// Writes the register `d`.
+    fn write_one(&mut self, call: &InstructionCall, value: Expr) -> Result<()> {
+        self.write(call, vec![("d", vec![value])])
     }
 
     /// Writes registers: all values are computed first.
@@ -116,15 +143,6 @@ impl Compiler<'_> {
         let value = self.convert(value, kind)?;
         self.vector(value)
     }
-}
-
-/// What an instruction writes, if that is an expression of its operands.
-fn values(call: &InstructionCall) -> Option<Written> {
-    parts::values(call)
-        .or_else(|| arithmetic::values(call))
-        .or_else(|| compare::values(call))
-        .or_else(|| bits::values(call))
-        .or_else(|| lanes::values(call))
 }
 
 /// One register `d`.
@@ -264,6 +282,11 @@ fn constant(dtype: DType, value: i128) -> Expr {
         }
         false => Expr::constant(dtype, value),
     }
+}
+
+/// A constant of 32 bits.
+fn word(n: i128) -> Expr {
+    Expr::constant(DType::UINT32, n)
 }
 
 fn binary(op: BinOp, a: Expr, b: Expr) -> Expr {

@@ -7,6 +7,8 @@ use tirx_source::diagnostic::{Result, error};
 
 use super::super::Compiler;
 use super::super::ptx_memory::moved;
+use super::lanes::lane_id;
+use super::simulated::reasons;
 use super::{left, right};
 use tirx_sim_machine::bytecode::{AsyncInst, Inst, Scope};
 use tirx_sim_machine::numeric::Kind;
@@ -17,21 +19,13 @@ use tirx_sim_machine::tensor_map::field;
 const TYPES: [i128; 13] = [0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12];
 
 impl Compiler<'_> {
-    /// An instruction of this file; false where it is none.
-    pub(super) fn tensor_map_mnemonic(&mut self, call: &InstructionCall) -> Result<bool> {
-        match call.tokens.instruction.family {
-            "tensormap" if call.tokens.has("replace") => self.replace_field(call),
-            "tensormap" if call.tokens.has("cp_fenceproxy") => self.publish_map(call),
-            _ => Ok(false),
-        }
-    }
-
     /// Writes a field of a map. The map is the simulator's own form, which the host has encoded.
-    fn replace_field(&mut self, call: &InstructionCall) -> Result<bool> {
+    pub(super) fn replace_field(&mut self, call: &InstructionCall) -> Result<()> {
         let tokens = &call.tokens;
-        let (Some(map), Some(value)) = (call.get("addr"), call.get("new_val")) else {
-            return Ok(false);
-        };
+        let (map, value) = (
+            self.named_operand(call, "addr")?,
+            self.named_operand(call, "new_val")?,
+        );
         let number = call.get("ord").and_then(Expr::as_int).unwrap_or(0) as u32;
         let known = value.as_int();
         let (at, kind, value) = match () {
@@ -62,10 +56,9 @@ impl Compiler<'_> {
                 };
                 (field::TYPE, Kind::U8, Expr::constant(DType::UINT32, *ty))
             }
-            () => return Ok(false),
+            () => return self.refuse(call, &reasons::OPERANDS),
         };
-        self.write_field(map, at, kind, &value)?;
-        Ok(true)
+        self.write_field(map, at, kind, &value)
     }
 
     fn write_field(&mut self, map: &Expr, at: u32, kind: Kind, value: &Expr) -> Result<()> {
@@ -75,13 +68,13 @@ impl Compiler<'_> {
     }
 
     /// `tensormap.cp_fenceproxy`: the lanes of the warp copy a map together, and release it.
-    fn publish_map(&mut self, call: &InstructionCall) -> Result<bool> {
-        let (Some(to), Some(from)) = (call.get("dst_mem"), call.get("src_mem")) else {
-            return Ok(false);
-        };
+    pub(super) fn publish_map(&mut self, call: &InstructionCall) -> Result<()> {
+        let (to, from) = (
+            self.named_operand(call, "dst_mem")?,
+            self.named_operand(call, "src_mem")?,
+        );
         self.emit(Inst::WarpSync);
-        let register = vec![Expr::int32(32), Expr::string("laneid")];
-        let lane = Expr::call(Op::PtxFetchRegister, DType::INT32, register);
+        let lane = lane_id();
         let word = |pointer: &Expr| {
             let bytes = left(lane.clone(), Expr::int32(2));
             match pointer.dtype == DType::UINT32 {
@@ -101,7 +94,6 @@ impl Compiler<'_> {
         });
         // The lanes copy the map as one: each releases all of it.
         self.emit(Inst::WarpSync);
-        self.push_async(AsyncInst::FenceMaps { acquires: false })?;
-        Ok(true)
+        self.push_async(AsyncInst::FenceMaps { acquires: false })
     }
 }

@@ -8,6 +8,7 @@ use tirx_source::diagnostic::Result;
 
 use super::super::Compiler;
 use super::as_dtype;
+use super::simulated::{NotSimulated, reasons};
 use tirx_sim_machine::bytecode::AsyncInst;
 
 /// A word of a variable of 128 bits: 0 is the low one.
@@ -43,30 +44,29 @@ fn words(e: &Expr) -> Option<[Expr; 2]> {
     Some([word(e, 0)?, word(e, 1)?])
 }
 
+/// Why a narrower access is not simulated: its row does not have it.
+fn narrow(call: &InstructionCall) -> &'static NotSimulated {
+    match call.tokens.has("mmio") {
+        true => &reasons::NARROW_MMIO,
+        false => &reasons::VOLATILE_LOCAL,
+    }
+}
+
 fn address(e: Expr) -> Expr {
     let span = e.span;
     Expr::call(Op::AddressOf, DType::HANDLE, vec![e]).at(span)
 }
 
 impl Compiler<'_> {
-    /// An instruction with a register of 128 bits; false where it is none that is known here.
-    pub(super) fn wide(&mut self, call: &InstructionCall) -> Result<bool> {
-        match call.tokens.instruction.family {
-            "ld" if call.tokens.has("b128") => self.wide_load(call),
-            "st" if call.tokens.has("b128") => self.wide_store(call),
-            "mov" if call.tokens.has("b128") => self.wide_move(call),
-            "clusterlaunchcontrol" => self.queried(call),
-            _ => Ok(false),
-        }
-    }
-
-    fn wide_load(&mut self, call: &InstructionCall) -> Result<bool> {
-        let (Some(d), Some(addr)) = (call.get("d").and_then(words), call.get("addr")) else {
-            return Ok(false);
-        };
+    /// A load into a register of 128 bits: others have a row.
+    pub(super) fn wide_load(&mut self, call: &InstructionCall) -> Result<()> {
         let tokens = &call.tokens;
+        let Some(d) = call.get("d").and_then(words).filter(|_| tokens.has("b128")) else {
+            return self.refuse(call, narrow(call));
+        };
+        let addr = self.named_operand(call, "addr")?;
         let op = match () {
-            () if tokens.has("mmio") || tokens.has("nc") => return Ok(false),
+            () if tokens.has("mmio") || tokens.has("nc") => return self.refuse(call, &reasons::WIDE),
             () if tokens.has("acquire") => Op::PtxLdAcquire,
             () if tokens.has("relaxed") => Op::PtxLdRelaxed,
             () if tokens.has("volatile") => Op::PtxLdVolatile,
@@ -84,17 +84,18 @@ impl Compiler<'_> {
             .set("space", space_of(tokens))
             .set("vec", "v2")
             .set("ptx_type", "u64");
-        self.statement(&load.at(self.span).stmt())?;
-        Ok(true)
+        self.statement(&load.at(self.span).stmt())
     }
 
-    fn wide_store(&mut self, call: &InstructionCall) -> Result<bool> {
-        let (Some(value), Some(addr)) = (call.get("value").and_then(words), call.get("addr")) else {
-            return Ok(false);
-        };
+    /// A store of a register of 128 bits: others have a row.
+    pub(super) fn wide_store(&mut self, call: &InstructionCall) -> Result<()> {
         let tokens = &call.tokens;
+        let Some(value) = call.get("value").and_then(words).filter(|_| tokens.has("b128")) else {
+            return self.refuse(call, narrow(call));
+        };
+        let addr = self.named_operand(call, "addr")?;
         let op = match () {
-            () if tokens.has("mmio") => return Ok(false),
+            () if tokens.has("mmio") => return self.refuse(call, &reasons::WIDE),
             () if tokens.has("release") => Op::PtxStRelease,
             () if tokens.has("relaxed") => Op::PtxStRelaxed,
             () if tokens.has("volatile") => Op::PtxStVolatile,
@@ -108,12 +109,11 @@ impl Compiler<'_> {
             .set("space", space_of(tokens))
             .set("vec", "v2")
             .set("ptx_type", "u64");
-        self.statement(&store.at(self.span).stmt())?;
-        Ok(true)
+        self.statement(&store.at(self.span).stmt())
     }
 
     /// Packs or unpacks a register.
-    fn wide_move(&mut self, call: &InstructionCall) -> Result<bool> {
+    pub(super) fn wide_move(&mut self, call: &InstructionCall) -> Result<()> {
         let (sources, targets) = (call.list("a"), call.list("d"));
         let bits = u8::try_from(128 / sources.len().max(targets.len())).unwrap_or(64);
         let part = DType::uint(bits);
@@ -128,29 +128,28 @@ impl Compiler<'_> {
                 let sum = parts.iter().enumerate().map(wide);
                 let sum = sum.reduce(|a, b| Expr::call(Op::BitwiseOr, DType::UINT64, vec![a, b]));
                 let (Some(sum), ExprKind::BufferLoad { buffer, indices, .. }) = (sum, &word.kind) else {
-                    return Ok(false);
+                    return self.refuse(call, &reasons::OPERANDS);
                 };
                 self.statement(&Stmt::store(buffer, indices.to_vec(), sum, self.span))?;
             }
-            return Ok(true);
+            return Ok(());
         }
         let Some(a) = sources.first().and_then(words) else {
-            return Ok(false);
+            return self.refuse(call, &reasons::OPERANDS);
         };
         let parts = (0..targets.len()).map(|i| {
             let word = a[i / each].clone();
             Expr::call(Op::ShiftRight, DType::UINT64, vec![word, shift(i)]).cast(part)
         });
         let parts = parts.collect();
-        self.write(call, vec![("d", parts)])?;
-        Ok(true)
+        self.write(call, vec![("d", parts)])
     }
 
     /// `clusterlaunchcontrol.query_cancel`, of a response that was loaded into a register: what the simulator writes as the
     /// response is in words of 32 bits x of the block, y, z and whether there was one.
-    fn queried(&mut self, call: &InstructionCall) -> Result<bool> {
+    pub(super) fn queried(&mut self, call: &InstructionCall) -> Result<()> {
         let Some([low, high]) = call.get("response").and_then(words) else {
-            return Ok(false);
+            return self.refuse(call, &reasons::OPERANDS);
         };
         let shifted = |e: &Expr| {
             let by = Expr::constant(DType::UINT64, 32);
@@ -162,8 +161,7 @@ impl Compiler<'_> {
             let condition = self.condition(&found)?;
             let found_in = self.vector(condition)?;
             self.push_async(AsyncInst::Queried { found: found_in })?;
-            self.write(call, vec![("p", vec![found])])?;
-            return Ok(true);
+            return self.write(call, vec![("p", vec![found])]);
         }
         let parts = [
             low.clone().cast(DType::UINT32),
@@ -176,7 +174,6 @@ impl Compiler<'_> {
             "get_first_ctaid::z" => 2,
             _ => 0,
         };
-        self.write(call, vec![("d", parts[first..].to_vec())])?;
-        Ok(true)
+        self.write(call, vec![("d", parts[first..].to_vec())])
     }
 }

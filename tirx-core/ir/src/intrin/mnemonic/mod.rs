@@ -10,6 +10,7 @@
 //! | file | what it answers |
 //! |---|---|
 //! | [`syntax`] | What does a line of the tables say? |
+//! | [`meaning`] | What does an instruction do? |
 //! | [`types`] | Which dtypes may a register operand have, and how does it cross the boundary of `asm`? |
 //! | `counts` | How many registers has an operand? |
 //! | `checks` | Which combinations of modifiers does PTX not have, beyond what a line says? |
@@ -20,6 +21,7 @@ pub mod call;
 mod checks;
 mod counts;
 pub mod lookup;
+mod meaning;
 pub mod spelling;
 pub mod syntax;
 pub mod types;
@@ -31,6 +33,7 @@ use rustc_hash::FxHashMap;
 
 pub use call::InstructionCall;
 pub use lookup::{Candidate, Lookup};
+pub use meaning::Meaning;
 pub use syntax::{Direction, Instruction, NewerTokens, Operand, OperandForm, Slot};
 
 /// The tables, in the order in which they are searched.

@@ -28,7 +28,8 @@
 //! | `{, x}`, `{\|=q}` | an operand that may be left out: the line stands for two |
 //!
 //! **Properties** follow `;`: the release of the PTX ISA, the GPUs (`sm_90`, or `sm_90a|sm_100f`), `orders` for instructions that
-//! order memory without naming an address, `check=` for a rule of `checks.rs`. `@since` gives the release and GPUs of the lines
+//! order memory without naming an address, `check=` for a rule of `checks.rs`, `means=` for the [meaning](Meaning) if it is not the
+//! longest of the words of `meaning.rs` with which the mnemonic begins. `@since` gives the release and GPUs of the lines
 //! that follow, `@flags` their flags (`pure`: only the registers matter). `@newer v4&@element64 8.8 sm_100` gives the release and the
 //! GPUs that the lines that follow need if these tokens stand in the mnemonic (`bf16&bf16`: twice); `@newer` alone ends all of these.
 //!
@@ -44,6 +45,7 @@ use operands::{row_call, variants};
 use std::borrow::Cow;
 
 pub use super::counts::Count;
+use super::meaning::Meaning;
 use crate::intrin::GpuSet;
 
 /// An instruction: one line of syntax.
@@ -55,6 +57,8 @@ pub struct Instruction {
     pub slots: Vec<Slot>,
     /// The operands, in PTX's order.
     pub operands: Vec<Operand>,
+    /// What it does.
+    pub meaning: Meaning,
     /// The first release of the PTX ISA that has it.
     pub ptx: (u32, u32),
     /// The GPUs that have it.
@@ -93,6 +97,13 @@ pub struct Slot {
     pub tokens: Vec<String>,
     /// Whether it may be left out.
     pub optional: bool,
+}
+
+impl Slot {
+    /// Whether each mnemonic has the one token of this slot.
+    pub(super) fn is_fixed(&self) -> bool {
+        !self.optional && self.tokens == [self.name]
+    }
 }
 
 /// An operand.
@@ -404,6 +415,11 @@ impl Reader {
                     family,
                     slots: slots.to_vec(),
                     operands: operands.clone(),
+                    meaning: match said.meaning {
+                        Some(name) => Meaning::named(name),
+                        None => Meaning::of(word, slots),
+                    }
+                    .ok_or("the meaning is missing: add a word to meaning.rs, or name one with means=")?,
                     ptx: said.ptx.unwrap_or(self.ptx),
                     gpus: match said.gpus.is_empty() {
                         true => self.gpus.clone(),
@@ -491,6 +507,7 @@ struct Properties {
     gpus: Vec<GpuSet>,
     orders: bool,
     checks: Vec<&'static str>,
+    meaning: Option<&'static str>,
 }
 
 fn properties(text: &'static str) -> Result<Properties, String> {
@@ -500,6 +517,8 @@ fn properties(text: &'static str) -> Result<Properties, String> {
             out.gpus = word.split('|').map(gpu).collect::<Result<_, _>>()?;
         } else if let Some(name) = word.strip_prefix("check=") {
             out.checks.push(name);
+        } else if let Some(word) = word.strip_prefix("means=") {
+            out.meaning = Some(word);
         } else if word == "orders" {
             out.orders = true;
         } else {
@@ -600,7 +619,7 @@ mod tests {
 
     #[test]
     fn optional_operands_make_several_instructions() {
-        let table = read("test", "bar.<op=a b>  =d:u32|=p:pred, a:u32{, b:u32}").unwrap();
+        let table = read("test", "vote.<op=a b>  =d:u32|=p:pred, a:u32{, b:u32}").unwrap();
         let counts: Vec<usize> = table.iter().map(|i| i.operands.len()).collect();
         assert_eq!(counts, [4, 3]);
         assert!(table[0].operands[1].pipe);
