@@ -320,7 +320,7 @@ fn pages(table: &Table) -> Result<()> {
         (32, 32_768),
         (128, 1024),
         (128, 4096),
-        (128, 16_384),
+        (128, 8192),
         (200, 2048),
     ] {
         let name = |heads: usize| format!("decode {sequences} x {keys}, {heads} heads");

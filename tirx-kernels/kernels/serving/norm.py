@@ -149,7 +149,9 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
             load_vector(kept, c * VEC, Xs, c * step + begin, columns, dtype, VEC)
         if has_residual:
             for c in T.unroll(CACHED):
-                load_vector(other, c * VEC, Rs, c * step + begin, columns, dtype, VEC)
+                # Another thread writes the last vector of R.
+                own = T.decl_buffer((columns,), dtype, data=T.if_then_else(c * step + begin < last, Rs.data, Xs.data), scope="global")
+                load_vector(other, c * VEC, own, c * step + begin, columns, dtype, VEC)
             for c in T.unroll(CACHED):
                 add(kept, c * VEC)
                 store_row(True, Rs, c * step + begin, last, kept, c * VEC, dtype, VEC)
@@ -183,9 +185,9 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     def again(column):
         """The vector of S, in `kept`."""
         if of_r > 0:
-            load_row(False, kept, 0, Rs, column, columns, dtype, VEC)
+            load_row(False, kept, 0, Rs, column, last, dtype, VEC)
         else:
-            load_row(False, kept, 0, Xs, column, columns, dtype, VEC)
+            load_row(False, kept, 0, Xs, column, last, dtype, VEC)
 
     @T.inline
     def normalize_again(column, inverse):
@@ -194,9 +196,9 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
             other[v] = T.cast(1.0, dtype)
             shift[v] = T.cast(0.0, dtype)
         if of_w > 0:
-            load_row(False, other, 0, W, column, columns, dtype, VEC)
+            load_row(False, other, 0, W, column, last, dtype, VEC)
         if of_b > 0:
-            load_row(False, shift, 0, B, column, columns, dtype, VEC)
+            load_row(False, shift, 0, B, column, last, dtype, VEC)
         normalize(kept, 0, inverse, 0, True, True)
 
     @T.inline
@@ -204,9 +206,9 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
         """A row of any length: the thread has one vector at a time."""
         turns: T.int32 = T.ceildiv(columns, step)
         for c in range(turns):
-            load_row(False, kept, 0, Xs, c * step + begin, columns, dtype, VEC)
+            load_row(False, kept, 0, Xs, c * step + begin, last, dtype, VEC)
             if of_r > 0:
-                load_row(False, other, 0, Rs, c * step + begin, columns, dtype, VEC)
+                load_row(False, other, 0, Rs, c * step + begin, last, dtype, VEC)
                 add(kept, 0)
                 store_row(False, Rs, c * step + begin, last, kept, 0, dtype, VEC)
             if centered != 0:
