@@ -62,7 +62,7 @@ pub fn describe(full: &str) -> Option<Name> {
             true => String::new(),
             false => format!("; manual: {}", row.section),
         };
-        format!("GPUs: {}{section}", row.arch)
+        format!("GPUs: {}{section}", op.gpus())
     });
     Some(Name {
         signature,

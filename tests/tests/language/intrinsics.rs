@@ -111,7 +111,7 @@ fn page() -> String {
             row.script,
             op.info().doc.trim()
         ));
-        let mut facts = vec![format!("GPUs: {}", row.arch)];
+        let mut facts = vec![format!("GPUs: {}", op.gpus())];
         for (name, value, arch) in row.needs {
             let value = if *value == "1" {
                 String::new()

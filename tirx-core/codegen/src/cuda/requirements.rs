@@ -58,7 +58,7 @@ pub(super) fn of_function(func: &PrimFunc, target: Gpu) -> Vec<Diagnostic> {
                 return;
             }
             if let ExprKind::Call { op, args } = &e.kind
-                && let Some((what, arch)) = missing(op.row(), args, self.target)
+                && let Some((what, arch)) = missing(*op, args, self.target)
             {
                 let script = op.info().script;
                 let message = format!(
@@ -232,9 +232,10 @@ fn tcgen05_group(row: &'static Row, args: &[Expr]) -> Option<i128> {
 }
 
 /// The first feature of a call that a target does not have.
-fn missing(row: &'static Row, args: &[Expr], target: Gpu) -> Option<(String, GpuSet)> {
-    if !row.arch.holds(target) {
-        return Some((String::new(), row.arch));
+fn missing(op: Op, args: &[Expr], target: Gpu) -> Option<(String, GpuSet)> {
+    let (row, gpus) = (op.row(), op.gpus());
+    if !gpus.holds(target) {
+        return Some((String::new(), gpus));
     }
     if row.needs.is_empty() && row.needs_by.is_none() {
         return None;

@@ -7,6 +7,9 @@ use std::fmt;
 
 use crate::ir::{Gpu, Variant};
 
+/// The least architecture that is supported.
+const OLDEST: u32 = 75;
+
 /// The GPUs that have an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GpuSet {
@@ -49,6 +52,22 @@ impl GpuSet {
         }
     }
 
+    /// The GPUs that one of the sets has; `None` for sets of families that are named in different ways.
+    pub(super) fn union(sets: &[GpuSet]) -> Option<GpuSet> {
+        let first = *sets.first()?;
+        let alike = |set: &GpuSet| (set.least, set.family_suffix) == (0, first.family_suffix);
+        match sets {
+            [one] if one.families.is_empty() && one.least < OLDEST => Some(GpuSet::ANY),
+            [one] => Some(*one),
+            // Few lines name several families, and their GPUs live as long as the tables.
+            _ if sets.iter().all(alike) => Some(GpuSet {
+                families: Vec::leak(sets.iter().flat_map(|set| set.families).copied().collect()),
+                ..first
+            }),
+            _ => None,
+        }
+    }
+
     /// Whether a GPU has it.
     pub fn holds(&self, gpu: Gpu) -> bool {
         if gpu.number() < self.least {
@@ -66,7 +85,7 @@ impl GpuSet {
     pub fn example(&self) -> String {
         match self.families.first() {
             Some(family) => format!("sm_{}a", self.least.max(*family)),
-            None => format!("sm_{}", self.least.max(75)),
+            None => format!("sm_{}", self.least.max(OLDEST)),
         }
     }
 }

@@ -137,6 +137,12 @@ impl Op {
         self.row().name
     }
 
+    /// The GPUs that have it: those of its row or, if the row names none, those of the PTX instructions that are the operation.
+    pub fn gpus(self) -> GpuSet {
+        let named = self.row().arch;
+        named.or_else(|| mnemonic::gpus(self)).unwrap_or(GpuSet::ANY)
+    }
+
     /// Its effect besides giving a value.
     pub fn effect(self) -> Effect {
         self.row().effect

@@ -65,8 +65,8 @@ pub struct Row {
     pub destinations: &'static [&'static str],
     /// The alignment that its pointers into memory need.
     pub alignment: Option<AlignmentBy>,
-    /// The GPUs that have it.
-    pub arch: GpuSet,
+    /// The GPUs that have it, if the lines of PTX tables do not tell: see [`Op::gpus`](super::Op::gpus).
+    pub arch: Option<GpuSet>,
     /// Modifier values that fewer GPUs have: argument, value, GPUs.
     pub needs: &'static [(&'static str, &'static str, GpuSet)],
     /// The same for combinations of arguments.

@@ -31,6 +31,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use rustc_hash::FxHashMap;
 
+use super::{GpuSet, Op};
 pub use call::InstructionCall;
 pub use lookup::{Candidate, Lookup};
 pub use meaning::Meaning;
@@ -80,6 +81,25 @@ pub fn family(name: &str) -> &'static [Instruction] {
     })
 }
 
+/// The GPUs that have the instruction of an operation: of several lines, those of the line that most GPUs have. `None` if no line
+/// names the operation's row.
+pub(super) fn gpus(op: Op) -> Option<GpuSet> {
+    static GPUS: LazyLock<FxHashMap<Op, GpuSet>> = LazyLock::new(|| {
+        let mut gpus: FxHashMap<Op, GpuSet> = FxHashMap::default();
+        let read = TABLES.iter().map(|(name, text)| syntax::gpus_of_rows(name, text));
+        for (row, sets) in read.flat_map(well_formed) {
+            let (Some(op), Some(set)) = (Op::from_script(&row), GpuSet::union(&sets)) else {
+                continue;
+            };
+            let narrow = |set: &GpuSet| (set.families.len(), set.least, !set.family_suffix);
+            let known = gpus.entry(op).or_insert(set);
+            *known = std::cmp::min_by_key(*known, set, narrow);
+        }
+        gpus
+    });
+    GPUS.get(&op).copied()
+}
+
 /// The instructions of a family, and the tables that have them.
 #[derive(Default)]
 struct Family {
@@ -119,4 +139,19 @@ pub fn family_names() -> Vec<String> {
     names.sort();
     names.dedup();
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_does_not_repeat_the_gpus_of_its_lines() {
+        for op in Op::ALL {
+            let (by_row, by_lines) = (op.row().arch, gpus(*op));
+            assert!(by_row.is_none() || by_row != by_lines, "{}", op.info().script);
+        }
+        assert_eq!(Op::PtxMbarrierArrive.gpus(), GpuSet::least(80));
+        assert_eq!(Op::PtxTcgen05Ld.gpus(), GpuSet::families(&[100, 110]));
+    }
 }

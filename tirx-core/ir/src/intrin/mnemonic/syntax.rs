@@ -195,6 +195,30 @@ pub(super) fn read_family(table: &str, text: &'static str, family: &str) -> Resu
     Ok(out)
 }
 
+/// The rows that the lines of a table name, each with the GPUs of the line. This reads less than [`read`].
+///
+/// # Errors
+/// What is malformed, and where.
+pub(super) fn gpus_of_rows(table: &str, text: &'static str) -> Result<Vec<(String, Vec<GpuSet>)>, String> {
+    let mut out = Vec::new();
+    each_line(table, text, |reader, parts, _| {
+        let Some(call) = parts.iter().find_map(|part| part.strip_prefix("-> ")) else {
+            return Ok(());
+        };
+        let row = row_call(call)?.name;
+        let said = parts.iter().find_map(|part| part.split_once(';'));
+        let mut gpus = properties(said.map_or("", |(_, said)| said))?.gpus;
+        if gpus.is_empty() {
+            gpus.clone_from(&reader.gpus);
+        }
+        for family in reader.first_words(parts[0])? {
+            out.push((row.replace("{family}", &family), gpus.clone()));
+        }
+        Ok(())
+    })?;
+    Ok(out)
+}
+
 /// The families that a table has instructions of, in its order.
 ///
 /// # Errors

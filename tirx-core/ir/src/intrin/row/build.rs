@@ -137,7 +137,7 @@ impl Row {
             sources: &[],
             destinations: &[],
             alignment: None,
-            arch: GpuSet::ANY,
+            arch: None,
             needs: &[],
             needs_by: None,
             since: &[],
@@ -246,7 +246,10 @@ impl Row {
 
     /// The same for these GPUs.
     pub const fn arch(self, arch: GpuSet) -> Row {
-        Row { arch, ..self }
+        Row {
+            arch: Some(arch),
+            ..self
+        }
     }
 
     /// The same with modifiers that fewer GPUs have.

@@ -163,19 +163,19 @@ rows! { $ copies {
             arg("fill_mode", ArgKind::Text(&["", "zero"])),
         ])
         .completed(HINT, policy).checked(cp_async_check)
-        .arch(GpuSet::least(80)).traits(Traits::PLAIN.by(Engine::AsyncCopy)).section("cp.async")
+        .traits(Traits::PLAIN.by(Engine::AsyncCopy)).section("cp.async")
         .aligned(copied_at_once).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
 
     /// Makes a group of this thread's `cp.async` copies that are in no group yet.
     PtxCpAsyncCommitGroup = Row::new("tirx.ptx.cp_async_commit_group", "ptx.cp_async.commit_group",
         ptx("cp.async.commit_group;"))
-        .arch(GpuSet::least(80)).section("cp.async.commit_group");
+        .section("cp.async.commit_group");
 
     /// Waits until at most the `num` latest groups of this thread's `cp.async` copies are in flight.
     PtxCpAsyncWaitGroup = Row::new("tirx.ptx.cp_async_wait_group", "ptx.cp_async.wait_group",
         ptx("cp.async.wait_group {num};"))
         .signature("(num=0)").args(&[arg("num", ArgKind::Immediate(0, 64))])
-        .arch(GpuSet::least(80)).traits(Traits::WAIT).section("cp.async.wait_group");
+        .traits(Traits::WAIT).section("cp.async.wait_group");
 
     /// Makes the mbarrier `bar` track this thread's `cp.async` copies: it arrives once they are complete. With
     /// `noinc=True` this is one of the arrivals that `mbarrier.init` counts, so a phase that waits for the copies of 32
@@ -185,7 +185,7 @@ rows! { $ copies {
         ptx("cp.async.mbarrier.arrive{?noinc:.noinc}.{space}.b64 [{bar}];"))
         .signature("(bar, noinc=False, space='shared')")
         .args(&[arg("bar", SHARED), arg("noinc", ArgKind::Bool), arg("space", ArgKind::Text(&["shared", "shared::cta"]))])
-        .arch(GpuSet::least(80)).traits(Traits::SYNC.by(Engine::AsyncCopy)).section("cp.async.mbarrier.arrive");
+        .traits(Traits::SYNC.by(Engine::AsyncCopy)).section("cp.async.mbarrier.arrive");
 
     /// Copies `num_bytes` (a multiple of 16) from global memory to this block's shared memory, and counts the bytes at
     /// the mbarrier. With `ignore_oob` the first `ignore_bytes_left` and the last `ignore_bytes_right` bytes are not
@@ -202,7 +202,7 @@ rows! { $ copies {
             arg("has_cache_policy", ArgKind::Flag), arg("ignore_oob", ArgKind::Flag),
         ])
         .completed(HINT, policy)
-        .arch(SM_90).since(&[("ignore_oob", "1", (13, 2))]).traits(BULK).section("cp.async.bulk")
+        .since(&[("ignore_oob", "1", (13, 2))]).traits(BULK).section("cp.async.bulk")
         .aligned(bulk_ends).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
 
     /// Copies `num_bytes` (a multiple of 16) from global memory to shared memory of the cluster, and counts the bytes
@@ -218,7 +218,7 @@ rows! { $ copies {
             arg("cta_mask", U16), arg("cache_policy", U64), arg("has_cache_policy", ArgKind::Flag), arg("multicast", ArgKind::Flag),
         ])
         .completed(HINT, policy)
-        .arch(SM_90).traits(BULK).section("cp.async.bulk").aligned(bulk_ends).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
+        .traits(BULK).section("cp.async.bulk").aligned(bulk_ends).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
 
     /// Copies `num_bytes` from this block's shared memory to another block's shared memory in the cluster: `dst_ptr` and `mbarrier` are
     /// addresses from `T.ptx.map_shared_rank`.
@@ -226,7 +226,7 @@ rows! { $ copies {
         ptx("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [{dst_ptr}], [{src_ptr}], {num_bytes}, \
              [{mbarrier}];"))
         .args(&[arg("dst_ptr", SHARED), arg("src_ptr", SHARED), arg("num_bytes", U32), arg("mbarrier", SHARED)])
-        .arch(SM_90).traits(BULK).section("cp.async.bulk").aligned(bulk_ends).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
+        .traits(BULK).section("cp.async.bulk").aligned(bulk_ends).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
 
     /// As `T.ptx.cp_async_bulk_s2s_cluster`.
     PtxCpAsyncBulkSharedToCluster = Row::new("tirx.ptx.cp_async_bulk_shared_to_cluster", "ptx.cp_async.bulk.s2c",
@@ -245,20 +245,20 @@ rows! { $ copies {
             arg("cache_policy", U64), arg("has_cache_policy", ArgKind::Flag), arg("cp_mask", ArgKind::Flag),
         ])
         .completed(HINT, policy).checked(masked)
-        .arch(SM_90).needs(&[("cp_mask", "1", GpuSet::least(100))]).traits(BULK).section("cp.async.bulk")
+        .needs(&[("cp_mask", "1", GpuSet::least(100))]).traits(BULK).section("cp.async.bulk")
         .aligned(bulk_ends).sources(&["src_ptr"]).destinations(&["dst_ptr"]);
 
     /// Makes a bulk group of this thread's bulk copies that are in no group yet.
     PtxCpAsyncBulkCommitGroup = Row::new("tirx.ptx.cp_async_bulk_commit_group", "ptx.cp_async.bulk.commit_group",
         ptx("cp.async.bulk.commit_group;"))
-        .arch(SM_90).section("cp.async.bulk.commit_group");
+        .section("cp.async.bulk.commit_group");
 
     /// Waits until at most the `n` latest bulk groups of this thread are in flight; with `read`, only until they have
     /// read their sources (so that shared memory may be written again).
     PtxCpAsyncBulkWaitGroup = Row::new("tirx.ptx.cp_async_bulk_wait_group", "ptx.cp_async.bulk.wait_group",
         ptx("cp.async.bulk.wait_group{?read:.read} {n};"))
         .signature("(n=0, read=True)").args(&[arg("n", ArgKind::Immediate(0, 64)), arg("read", ArgKind::Bool)])
-        .arch(SM_90).traits(Traits::WAIT).section("cp.async.bulk.wait_group");
+        .traits(Traits::WAIT).section("cp.async.bulk.wait_group");
 
     /// Copies a box of the tensor of a tensor map, at `coords` (the innermost dimension first), to this block's shared memory; its
     /// bytes count at the mbarrier.
@@ -274,7 +274,7 @@ rows! { $ copies {
             arg("load_mode", LOAD_MODE), arg("mbar_is_shared_addr", ArgKind::Flag), list("coords", I32, coordinates),
         ])
         .completed(HINT, policy).checked(group)
-        .arch(SM_90).needs(&[("cta_group", "2", BLACKWELL), ("load_mode", "tile_gather4", GpuSet::least(100))])
+        .needs(&[("cta_group", "2", BLACKWELL), ("load_mode", "tile_gather4", GpuSet::least(100))])
         .traits(BULK).section("cp.async.bulk.tensor").sources(&["tensormap_addr"]).destinations(&["dst_ptr"]);
 
     /// Copies a box of the tensor of a tensor map, at `coords` (the innermost dimension first), to shared memory; its bytes count at
@@ -294,7 +294,7 @@ rows! { $ copies {
             list("coords", I32, coordinates),
         ])
         .completed(HINT, multicast).checked(group)
-        .arch(SM_90).needs(&[("cta_group", "2", BLACKWELL), ("load_mode", "tile_gather4", BLACKWELL)])
+        .needs(&[("cta_group", "2", BLACKWELL), ("load_mode", "tile_gather4", BLACKWELL)])
         .traits(BULK).section("cp.async.bulk.tensor").sources(&["tensormap_addr"]).destinations(&["dst_ptr"]);
 
     /// Copies a box from shared memory to the tensor of a tensor map, at `coords`; wait for completion with bulk groups.
@@ -307,7 +307,7 @@ rows! { $ copies {
             arg("has_cache_policy", ArgKind::Flag), list("coords", I32, coordinates),
         ])
         .completed(HINT, policy)
-        .arch(SM_90).traits(BULK).section("cp.async.bulk.tensor")
+        .traits(BULK).section("cp.async.bulk.tensor")
         .sources(&["src_ptr"]).destinations(&["tensormap_addr"]);
 
     /// Combines a box of shared memory with the tensor of a tensor map, at `coords`, element by element with `red_op`; wait
@@ -324,7 +324,7 @@ rows! { $ copies {
             list("coords", I32, coordinates),
         ])
         .completed(HINT, policy)
-        .arch(SM_90).traits(BULK).section("cp.reduce.async.bulk.tensor").sources(&["src_ptr"]);
+        .traits(BULK).section("cp.reduce.async.bulk.tensor").sources(&["src_ptr"]);
 
     /// Prefetches a box of the tensor of a tensor map, at `coords`, to the L2 cache.
     PtxCpAsyncBulkTensorPrefetch = Row::new("tirx.ptx.cp_async_bulk_tensor_prefetch", "ptx.cp_async.bulk.tensor.prefetch",
@@ -336,14 +336,14 @@ rows! { $ copies {
             list("coords", I32, coordinates),
         ])
         .completed(HINT, policy)
-        .arch(SM_90).section("cp.async.bulk.prefetch.tensor").sources(&["tensormap_addr"]);
+        .section("cp.async.bulk.prefetch.tensor").sources(&["tensormap_addr"]);
 
     /// Prefetches a tensor map into the cache of the copy engine.
     PtxPrefetchTensormap = Row::new("tirx.ptx.prefetch_tensormap", "ptx.prefetch_tensormap",
         ptx("prefetch{.space}.tensormap [{tensormap_addr}];"))
         .signature("(tensormap_addr, space='')")
         .args(&[arg("tensormap_addr", GENERIC), arg("space", ArgKind::Text(&["", "const", "param"]))])
-        .arch(SM_90).section("prefetch").sources(&["tensormap_addr"]);
+        .section("prefetch").sources(&["tensormap_addr"]);
 
     /// Requests the cancellation of a cluster that has not started: the response, 16 bytes at `handle` in shared memory
     /// of each block of the cluster, names the cluster; its bytes count at the mbarrier.
@@ -351,7 +351,7 @@ rows! { $ copies {
         ptx("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 \
              [{handle}], [{mbar}];"))
         .args(&[arg("handle", SHARED), arg("mbar", SHARED)])
-        .arch(GpuSet::families(&[100, 110, 120])).traits(BULK).section("clusterlaunchcontrol.try_cancel");
+        .traits(BULK).section("clusterlaunchcontrol.try_cancel");
 
     /// The result of a cancellation: the x index of the first block of the cancelled cluster, or 0xffffffff if none
     /// was cancelled. Orders its read before later writes by the async proxy.

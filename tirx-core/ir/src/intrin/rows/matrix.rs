@@ -275,7 +275,7 @@ rows! { $ matrix {
             list("dst", OUT32, matrices),
         ])
         .checked(ldmatrix)
-        .arch(GpuSet::least(75)).traits(WARP).section("ldmatrix");
+        .traits(WARP).section("ldmatrix");
 
     /// Stores `num` 8x8 matrices of 16-bit elements (`m8n8`) or 16x8 matrices of 8-bit elements (`m16n8`) to shared memory, as
     /// `ldmatrix` loads them.
@@ -288,7 +288,7 @@ rows! { $ matrix {
             arg("smem_ptr", SHARED), list("src", IN32, matrices),
         ])
         .checked(stmatrix)
-        .arch(GpuSet::least(90)).needs(&[("shape", "m16n8", GpuSet::families(&[100, 110, 120]))])
+        .needs(&[("shape", "m16n8", GpuSet::families(&[100, 110, 120]))])
         .traits(WARP).section("stmatrix");
 
     /// `D = A * B + C` of a warp, with the matrices of `shape` in the registers that `d_ptrs`, `a_ptrs`, `b_ptrs` and `c_ptrs` point

@@ -58,13 +58,13 @@ rows! { $ mbarrier {
     PtxMbarrierInit = Row::new("tirx.ptx.mbarrier_init", "ptx.mbarrier.init",
         ptx("mbarrier.init.shared.b64 [{bar}], {thread_count};"))
         .args(&[arg("bar", SHARED), arg("thread_count", U32)])
-        .arch(GpuSet::least(80)).traits(Traits::SYNC).section("mbarrier.init");
+        .traits(Traits::SYNC).section("mbarrier.init");
 
     /// Invalidates the mbarrier `bar`: its memory can then be used for other data.
     PtxMbarrierInval = Row::new("tirx.ptx.mbarrier_inval", "ptx.mbarrier.inval",
         ptx("mbarrier.inval.shared.b64 [{bar}];"))
         .args(&[arg("bar", SHARED)])
-        .arch(GpuSet::least(80)).section("mbarrier.inval");
+        .section("mbarrier.inval");
 
     /// Arrives at the mbarrier `bar` once, or `count` times. `remote` is the cluster rank of the block whose barrier at
     /// the same address is meant; nothing happens if `pred` is 0. The default order is `release` at scope `cta`.
@@ -79,7 +79,6 @@ rows! { $ mbarrier {
             arg("has_count", ArgKind::Has("count")), arg("has_remote", ArgKind::Has("remote")), arg("has_pred", ArgKind::Has("pred")),
         ])
         .completed(&[], space).checked(arrival)
-        .arch(GpuSet::least(80))
         .needs(&[
             ("space", "shared::cluster", SM_90), ("has_count", "1", SM_90), ("scope", "cluster", SM_90), ("sem", "relaxed", SM_90),
         ])
@@ -98,7 +97,7 @@ rows! { $ mbarrier {
             arg("has_remote", ArgKind::Has("remote")), arg("has_pred", ArgKind::Has("pred")),
         ])
         .completed(&[], space).checked(arrival)
-        .arch(SM_90).traits(Traits::SYNC).section("mbarrier.arrive");
+        .traits(Traits::SYNC).section("mbarrier.arrive");
 
     /// Arrives `count` times at the mbarrier `bar`, which must not complete the phase.
     PtxMbarrierArriveNoComplete = Row::new("tirx.ptx.mbarrier_arrive_no_complete", "ptx.mbarrier.arrive.no_complete",
@@ -109,7 +108,7 @@ rows! { $ mbarrier {
             arg("bar", SHARED), arg("count", U32), optional("pred", I32), arg("space", LOCAL_SPACE),
             arg("has_pred", ArgKind::Has("pred")),
         ])
-        .arch(GpuSet::least(80)).traits(Traits::SYNC).section("mbarrier.arrive");
+        .traits(Traits::SYNC).section("mbarrier.arrive");
 
     /// Expects `tx_count` more bytes in the current phase of the mbarrier `bar` without arriving.
     PtxMbarrierExpectTx = Row::new("tirx.ptx.mbarrier_expect_tx", "ptx.mbarrier.expect_tx",
@@ -119,7 +118,7 @@ rows! { $ mbarrier {
             arg("bar", SHARED), arg("tx_count", U32), arg("scope", ArgKind::Text(&["cta", "cluster"])),
             arg("space", ArgKind::Text(&["shared::cta", "shared::cluster"])),
         ])
-        .arch(SM_90).traits(Traits::SYNC).section("mbarrier.expect_tx");
+        .traits(Traits::SYNC).section("mbarrier.expect_tx");
 
     /// Counts `tx_count` bytes of the current phase of the mbarrier `bar` as copied, without copying; `remote` and `pred` as in
     /// `T.ptx.mbarrier.arrive`.
@@ -135,7 +134,7 @@ rows! { $ mbarrier {
             arg("has_remote", ArgKind::Has("remote")), arg("has_pred", ArgKind::Has("pred")),
         ])
         .checked(remote)
-        .arch(SM_90).traits(Traits::SYNC).section("mbarrier.complete_tx");
+        .traits(Traits::SYNC).section("mbarrier.complete_tx");
 
     /// Waits until the phase of parity `phase` (0 or 1) of the mbarrier `bar` has completed: a wait for the parity
     /// of the current phase blocks, and a wait for the other parity returns. Acquires at scope `cta`.
@@ -170,7 +169,7 @@ rows! { $ mbarrier {
         .signature("(bar, phase, ticks=None)")
         .args(&[arg("bar", SHARED), arg("phase", U32), optional("ticks", U32)])
         .gives(DType::UINT32)
-        .arch(SM_90).traits(Traits::WAIT.memory(Memory::Reads)).section("mbarrier.test_wait, mbarrier.try_wait");
+        .traits(Traits::WAIT.memory(Memory::Reads)).section("mbarrier.test_wait, mbarrier.try_wait");
 
     /// 1 if the phase of parity `phase` of the mbarrier `barrier` has completed, else 0; does not wait.
     PtxMbarrierTestWaitParity = Row::new("tirx.ptx.mbarrier_test_wait_parity", "ptx.mbarrier_test_wait_parity",
@@ -183,7 +182,6 @@ rows! { $ mbarrier {
         ])
         .checked(wait_order)
         .gives(DType::UINT32)
-        .arch(GpuSet::least(80))
         .needs(&[("scope", "cluster", SM_90), ("sem", "relaxed", SM_90)])
         .traits(Traits::SYNC).section("mbarrier.test_wait, mbarrier.try_wait");
 } }

@@ -360,12 +360,12 @@ rows! { $ memory {
     /// Writes zeros to `num_bytes` bytes of shared memory.
     PtxStBulk = Row::new("tirx.ptx.st_bulk", "ptx.st_bulk", code("asm volatile(\"st.bulk$how$$dot$$space$ [%0], %1, 0;\" : : $address$, \"l\"((unsigned long long)num_bytes) : \"memory\");").words(bulk_words))
         .args(&[arg("ptr", GENERIC), arg("num_bytes", U32), arg("weak", ArgKind::Flag), arg("space", ArgKind::Text(&["", "shared::cta"]))])
-        .traits(STORE).signature("(ptr, num_bytes, weak=False, space='shared::cta')").arch(SM_100).section("st.bulk");
+        .traits(STORE).signature("(ptr, num_bytes, weak=False, space='shared::cta')").section("st.bulk");
     /// The address that corresponds to `ptr` in the shared memory of block `rank` of the cluster.
     PtxMapa = Row::new("tirx.ptx.mapa", "ptx.mapa", code("$type$ mapped;\nasm volatile(\"mapa$dot$$space$.$ptx_type$ %0, %1, %2;\" : \"=$letter$\"(mapped) : $address$, \"r\"(rank));\nreturn mapped;").words(mapped_words))
         .args(&[arg("ptr", GENERIC), arg("rank", U32), arg("space", ArgKind::Text(&["", "shared::cluster"])), arg("ptx_type", ArgKind::Text(&["u64", "u32"])), arg("return_type", ArgKind::DType)])
         .value(ResultRule::Of(mapped_dtype)).effect(Pure)
-        .also(&["ptx.map_shared_rank"]).signature("(ptr, rank, space='', ptx_type='u64', return_type='uint64')").checked(mapped).arch(SM_90)
+        .also(&["ptx.map_shared_rank"]).signature("(ptr, rank, space='', ptx_type='u64', return_type='uint64')").checked(mapped)
         .section("mapa");
     /// The address in shared memory of a generic pointer.
     CudaCvtaGenericToShared = Row::new("tirx.cuda.cvta_generic_to_shared", "cuda.cvta_generic_to_shared", code("return (unsigned int)__cvta_generic_to_shared(ptr);"))

@@ -41,7 +41,6 @@ const fn packed(name: &'static str, script: &'static str, body: &'static str) ->
         .args(TWO)
         .checked(returned)
         .value(ResultRule::Of(stored_or_given))
-        .arch(SM_100)
 }
 
 const TWO: &[Arg] = &[

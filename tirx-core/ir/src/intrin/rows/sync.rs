@@ -54,25 +54,25 @@ rows! { $ sync {
         .section("membar / fence");
     /// Makes the initialization of mbarriers visible to the cluster.
     PtxFenceMbarrierInit = Row::new("tirx.ptx.fence_mbarrier_init", "ptx.fence.mbarrier_init", ptx("fence.mbarrier_init.release.cluster;"))
-        .traits(Traits::SYNC.synchronizes(Synchronizes::Cluster)).arch(SM_90).section("membar / fence");
+        .traits(Traits::SYNC.synchronizes(Synchronizes::Cluster)).section("membar / fence");
     /// Orders accesses of threads and of asynchronous engines to a state space; `""`: to all.
     PtxFenceProxyAsync = Row::new("tirx.ptx.fence_proxy_async", "ptx.fence.proxy_async", ptx("fence.proxy.async{.space};"))
         .args(&[arg("space", ArgKind::Text(&["", "global", "shared::cta", "shared::cluster"]))])
-        .traits(Traits::SYNC.synchronizes(Synchronizes::Memory)).signature("(space='')").arch(SM_90)
+        .traits(Traits::SYNC.synchronizes(Synchronizes::Memory)).signature("(space='')")
         .section("membar / fence");
     /// Arrives at the barrier of the cluster. With `aligned` all lanes of the warp execute it together.
     PtxBarrierClusterArrive = Row::new("tirx.ptx.barrier_cluster_arrive", "ptx.barrier.cluster.arrive", ptx("barrier.cluster.arrive{.sem}{?aligned:.aligned};"))
         .args(&[arg("sem", ArgKind::Text(&["", "release", "relaxed"])), arg("aligned", ArgKind::Bool)])
-        .traits(Traits::SYNC.synchronizes(Synchronizes::Cluster)).signature("(sem='', aligned=True)").arch(SM_90)
+        .traits(Traits::SYNC.synchronizes(Synchronizes::Cluster)).signature("(sem='', aligned=True)")
         .section("barrier.cluster");
     /// Waits until all threads of the cluster have arrived. With `aligned` all lanes of the warp execute it together.
     PtxBarrierClusterWait = Row::new("tirx.ptx.barrier_cluster_wait", "ptx.barrier.cluster.wait", ptx("barrier.cluster.wait{?acquire:.acquire}{?aligned:.aligned};"))
         .args(&[arg("acquire", ArgKind::Bool), arg("aligned", ArgKind::Bool)]).traits(CLUSTER)
-        .signature("(acquire=False, aligned=True)").arch(SM_90).section("barrier.cluster");
+        .signature("(acquire=False, aligned=True)").section("barrier.cluster");
     /// Waits for the grids that this one depends on (programmatic dependent launch).
     PtxGriddepcontrolWait = Row::new("tirx.ptx.griddepcontrol_wait", "ptx.griddepcontrol.wait", ptx("griddepcontrol.wait;"))
-        .traits(GRIDS).arch(SM_90).section("griddepcontrol");
+        .traits(GRIDS).section("griddepcontrol");
     /// Allows dependent grids to start (programmatic dependent launch).
     PtxGriddepcontrolLaunchDependents = Row::new("tirx.ptx.griddepcontrol_launch_dependents", "ptx.griddepcontrol.launch_dependents", ptx("griddepcontrol.launch_dependents;"))
-        .traits(Traits::SYNC.synchronizes(Synchronizes::Grids)).arch(SM_90).section("griddepcontrol");
+        .traits(Traits::SYNC.synchronizes(Synchronizes::Grids)).section("griddepcontrol");
 } }

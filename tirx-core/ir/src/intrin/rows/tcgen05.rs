@@ -397,21 +397,21 @@ rows! { $ tcgen05 {
     /// with other threads.
     PtxTcgen05FenceBeforeThreadSync = Row::new("tirx.ptx.tcgen05_fence_before_thread_sync",
         "ptx.tcgen05.fence.before_thread_sync", ptx("tcgen05.fence::before_thread_sync;"))
-        .arch(BLACKWELL).traits(Traits::SYNC).section("tcgen05.fence");
+        .traits(Traits::SYNC).section("tcgen05.fence");
 
     /// Orders this thread's later `tcgen05` instructions after the instructions that preceded its last synchronization
     /// with other threads.
     PtxTcgen05FenceAfterThreadSync = Row::new("tirx.ptx.tcgen05_fence_after_thread_sync",
         "ptx.tcgen05.fence.after_thread_sync", ptx("tcgen05.fence::after_thread_sync;"))
-        .arch(BLACKWELL).traits(Traits::SYNC).section("tcgen05.fence");
+        .traits(Traits::SYNC).section("tcgen05.fence");
 
     /// Waits for this thread's `tcgen05.ld` instructions: their registers may be read afterwards.
     PtxTcgen05WaitLd = Row::new("tirx.ptx.tcgen05_wait_ld", "ptx.tcgen05.wait.ld", ptx("tcgen05.wait::ld.sync.aligned;"))
-        .arch(BLACKWELL).traits(Traits::WAIT.of(Collective::Warp)).section("tcgen05.wait");
+        .traits(Traits::WAIT.of(Collective::Warp)).section("tcgen05.wait");
 
     /// Waits for this thread's `tcgen05.st` instructions.
     PtxTcgen05WaitSt = Row::new("tirx.ptx.tcgen05_wait_st", "ptx.tcgen05.wait.st", ptx("tcgen05.wait::st.sync.aligned;"))
-        .arch(BLACKWELL).traits(Traits::WAIT.of(Collective::Warp)).section("tcgen05.wait");
+        .traits(Traits::WAIT.of(Collective::Warp)).section("tcgen05.wait");
 
     /// Allocates `n_cols` columns of tensor memory (a power of two from 32 to 512) and writes their address to shared memory
     /// `dst_ptr`; waits until they are free. One warp does it (of each CTA of a pair with `cta_group=2`).
@@ -419,20 +419,20 @@ rows! { $ tcgen05 {
         ptx("tcgen05.alloc.cta_group::{cta_group}.sync.aligned.shared::cta.b32 [{dst_ptr}], {n_cols};"))
         .signature("(dst_ptr, n_cols, cta_group=1)")
         .args(&[arg("dst_ptr", SHARED), arg("n_cols", U32), arg("cta_group", GROUP)])
-        .arch(BLACKWELL).traits(Traits::WAIT.of(Collective::Warp)).section("tcgen05.alloc");
+        .traits(Traits::WAIT.of(Collective::Warp)).section("tcgen05.alloc");
 
     /// Frees the `n_cols` columns of tensor memory at `taddr`.
     PtxTcgen05Dealloc = Row::new("tirx.ptx.tcgen05_dealloc", "ptx.tcgen05.dealloc",
         ptx("tcgen05.dealloc.cta_group::{cta_group}.sync.aligned.b32 {taddr}, {n_cols};"))
         .signature("(taddr, n_cols, cta_group=1)")
         .args(&[arg("taddr", U32), arg("n_cols", U32), arg("cta_group", GROUP)])
-        .arch(BLACKWELL).traits(WARP).section("tcgen05.alloc");
+        .traits(WARP).section("tcgen05.alloc");
 
     /// Promises that this CTA allocates no more tensor memory.
     PtxTcgen05RelinquishAllocPermit = Row::new("tirx.ptx.tcgen05_relinquish_alloc_permit",
         "ptx.tcgen05.relinquish_alloc_permit", ptx("tcgen05.relinquish_alloc_permit.cta_group::{cta_group}.sync.aligned;"))
         .signature("(cta_group=1)").args(&[arg("cta_group", GROUP)])
-        .arch(BLACKWELL).traits(WARP).section("tcgen05.alloc");
+        .traits(WARP).section("tcgen05.alloc");
 
     /// Moves 32 bytes of each row of tensor memory at `taddr` down by one row.
     PtxTcgen05Shift = Row::new("tirx.ptx.tcgen05_shift", "ptx.tcgen05.shift",
@@ -453,7 +453,7 @@ rows! { $ tcgen05 {
             arg("pack", ArgKind::Bool), list("regs", ArgKind::Element(Access::Out, Ty::B32), registers),
         ])
         .checked(ldst)
-        .arch(BLACKWELL).traits(WARP.by(Engine::Tcgen05)).section("tcgen05.ld");
+        .traits(WARP.by(Engine::Tcgen05)).section("tcgen05.ld");
 
     /// Stores registers of the warp to tensor memory, as `T.ptx.tcgen05.ld` loads them. The store is complete after
     /// `T.ptx.tcgen05.wait.st`.
@@ -467,7 +467,7 @@ rows! { $ tcgen05 {
             arg("unpack", ArgKind::Bool), list("regs", ArgKind::Element(Access::In, Ty::B32), registers),
         ])
         .checked(ldst)
-        .arch(BLACKWELL).traits(WARP.by(Engine::Tcgen05)).section("tcgen05.st");
+        .traits(WARP.by(Engine::Tcgen05)).section("tcgen05.st");
 
     /// Copies a matrix in shared memory, given by its descriptor, to tensor memory at `taddr` (moved by `row` and `col`),
     /// asynchronously. `multicast` selects the warps whose lanes receive the data; `decompress` spreads 4- or 6-bit elements to bytes.
@@ -483,7 +483,7 @@ rows! { $ tcgen05 {
             arg("decompress", ArgKind::Text(&["", "b8x16.b4x16_p64", "b8x16.b6x16_p32"])), arg("row", I32), arg("col", I32),
         ])
         .checked(cp)
-        .arch(BLACKWELL).traits(ENGINE).section("tcgen05.cp");
+        .traits(ENGINE).section("tcgen05.cp");
 
     /// Makes the mbarrier `bar` (of each CTA of `cta_mask`) track this thread's `tcgen05` instructions: it receives one
     /// arrival when they are complete. If `pred` is 0, nothing happens.
@@ -492,7 +492,7 @@ rows! { $ tcgen05 {
              shared::cluster{?multicast:.multicast::cluster}.b64 [{bar}]{?multicast:, {cta_mask}};").words(commit_words))
         .signature("(bar, cta_group=1, cta_mask=0, *, pred=None)")
         .args(&[arg("bar", SHARED), arg("cta_group", GROUP), arg("cta_mask", U16), optional("pred", I32)])
-        .arch(BLACKWELL).traits(Traits::SYNC.by(Engine::Tcgen05)).section("tcgen05.commit");
+        .traits(Traits::SYNC.by(Engine::Tcgen05)).section("tcgen05.commit");
 
     /// Writes the descriptor of a matrix in shared memory to `desc`: its address, the byte offsets of the leading and the strided
     /// dimension in units of 16 bytes, and the swizzle (0 none, 1 of 32 bytes, 2 of 64, 3 of 128, 4 of 128 in atoms of 32).
@@ -556,7 +556,7 @@ rows! { $ tcgen05 {
             list("disable_output_lane", U32, masks), optional("pred", I32),
         ])
         .completed(&[], complete_masks).checked(mma)
-        .arch(BLACKWELL).needs_by(mma_gpus).traits(ENGINE).section("tcgen05.mma");
+        .needs_by(mma_gpus).traits(ENGINE).section("tcgen05.mma");
 
     /// The same for a sparse A: two of four elements are stored, chosen by the metadata at `sp_tmem_addr` in tensor
     /// memory.

@@ -5,12 +5,10 @@
 
 use super::dtypes::{bits, ptx_name};
 use super::kinds::*;
-use crate::intrin::gpu_set::GpuSet;
 use crate::intrin::operands::Operands;
 use crate::intrin::row::*;
 use crate::ir::{DType, Expr, ExprKind};
 
-const HOPPER: GpuSet = GpuSet::exact(&[90]);
 const TOGETHER: Traits = Traits::PLAIN.of(Collective::Warpgroup);
 
 fn extent(call: &Operands, name: &str) -> u32 {
@@ -152,18 +150,18 @@ rows! { $ wgmma {
     /// `wgmma` and after each access of threads to the registers of D or A.
     PtxWgmmaFence = Row::new("tirx.ptx.wgmma_fence", "ptx.wgmma.fence", ptx("wgmma.fence.sync.aligned;"))
         .also(&["ptx.wgmma.arrive"])
-        .arch(HOPPER).traits(TOGETHER).section("wgmma.fence");
+        .traits(TOGETHER).section("wgmma.fence");
 
     /// Makes a group of this warpgroup's `wgmma` operations that are in no group yet.
     PtxWgmmaCommitGroup = Row::new("tirx.ptx.wgmma_commit_group", "ptx.wgmma.commit_group",
         ptx("wgmma.commit_group.sync.aligned;"))
-        .arch(HOPPER).traits(TOGETHER).section("wgmma.commit_group");
+        .traits(TOGETHER).section("wgmma.commit_group");
 
     /// Waits until at most the `n` latest groups of this warpgroup are in flight.
     PtxWgmmaWaitGroup = Row::new("tirx.ptx.wgmma_wait_group", "ptx.wgmma.wait_group",
         ptx("wgmma.wait_group.sync.aligned {n};"))
         .args(&[arg("n", ArgKind::Immediate(0, 7))])
-        .arch(HOPPER).traits(Traits::WAIT.of(Collective::Warpgroup)).section("wgmma.wait_group");
+        .traits(Traits::WAIT.of(Collective::Warpgroup)).section("wgmma.wait_group");
 
     /// No instruction: keeps the compiler from moving accesses to the register `reg` across it.
     PtxWgmmaNoopBarrier = Row::new("tirx.ptx.wgmma_noop_barrier", "ptx.wgmma.noop_barrier",
@@ -193,7 +191,7 @@ rows! { $ wgmma {
             arg("descA", U64), arg("descB", U64), list("accums", ACCUMULATOR, accumulators),
         ])
         .checked(wgmma)
-        .arch(HOPPER).traits(TOGETHER.by(Engine::Wgmma)).section("wgmma.mma_async");
+        .traits(TOGETHER.by(Engine::Wgmma)).section("wgmma.mma_async");
 
     /// As `ss`, with A in registers: `a_regs` are the thread's 32-bit registers of A; the registers of D follow.
     PtxWgmmaMmaAsyncRs = Row::new("tirx.ptx.wgmma_mma_async_rs", "ptx.wgmma.mma_async.rs",
@@ -212,5 +210,5 @@ rows! { $ wgmma {
             Ok(())
         })
         .checked(wgmma)
-        .arch(HOPPER).traits(TOGETHER.by(Engine::Wgmma)).section("wgmma.mma_async");
+        .traits(TOGETHER.by(Engine::Wgmma)).section("wgmma.mma_async");
 } }
