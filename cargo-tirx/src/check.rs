@@ -82,7 +82,7 @@ fn folder(file: &Path) -> &Path {
 fn check_once(command: &Check, what: &What<'_>, output: &Output) -> Result<()> {
     let manifest = |path: &Path| crate::dependencies::builder(path).check();
     match what {
-        What::File(file) => check(&command.options.of(file), output),
+        What::File(file) => check(&command.options.for_file(file), output),
         What::Packages(packages) => packages::each(packages, output, |package| {
             output.show(&package.prefixed(manifest(&package.manifest)?));
             Ok(())

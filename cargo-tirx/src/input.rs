@@ -26,7 +26,7 @@ pub(crate) struct Input {
 
 impl Options {
     /// These for a file.
-    pub(crate) fn of(&self, file: &Path) -> Input {
+    pub(crate) fn for_file(&self, file: &Path) -> Input {
         Input {
             file: file.to_path_buf(),
             options: self.clone(),
@@ -235,5 +235,5 @@ fn at_entry(loaded: &Loaded, entry: &Entry, text: String, help: String) -> Failu
     let diagnostic = Diagnostic::new(Span::NONE, text)
         .note(entry.span, format!("`{}` is defined here", entry.name))
         .help(help);
-    Failure::User(vec![Message::of(&diagnostic, loaded.sources())])
+    Failure::User(vec![Message::from_diagnostic(&diagnostic, loaded.sources())])
 }

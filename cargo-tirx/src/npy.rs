@@ -45,7 +45,7 @@ pub(crate) fn descr(dtype: DType) -> Option<&'static str> {
     if !dtype.is_scalar() {
         return None;
     }
-    ElementType::of(dtype)?.numpy
+    ElementType::from_dtype(dtype)?.numpy
 }
 
 /// Whether an array of this element type can be read as `dtype`.

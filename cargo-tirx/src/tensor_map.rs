@@ -149,7 +149,7 @@ fn parse(text: &str) -> Result<TensorMapOption, String> {
 fn source(what: &str) -> Result<Source, String> {
     if let Some((dtype, extents)) = what.strip_suffix(']').and_then(|rest| rest.split_once('[')) {
         let dtype: DType = dtype.parse().map_err(|_| format!("`{dtype}` is no dtype"))?;
-        let bits = ElementType::of(dtype).filter(|row| dtype.is_scalar() && row.tensor_map.is_some());
+        let bits = ElementType::from_dtype(dtype).filter(|row| dtype.is_scalar() && row.tensor_map.is_some());
         bits.ok_or_else(|| format!("a tensor map has no elements of {dtype}"))?;
         let extents = list(extents)?.into_iter().map(|extent| extent as usize);
         return Ok(Source::New {

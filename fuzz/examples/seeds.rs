@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 fn main() -> std::io::Result<()> {
-    let kernels = tirx_fuzz::seeds::of("kernel").into_iter();
+    let kernels = tirx_fuzz::seeds::read("kernel").into_iter();
     write("kernel", kernels.map(|(name, text)| (name, text.into_bytes())).collect())?;
     write("bundle", tirx_fuzz::bundle::seeds())
 }

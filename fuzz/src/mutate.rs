@@ -14,12 +14,12 @@ struct Pool {
 }
 
 impl Pool {
-    fn of(target: &str) -> Pool {
+    fn from_seeds(target: &str) -> Pool {
         let mut pool = Pool {
             lines: Vec::new(),
             words: Vec::new(),
         };
-        for (_, text) in seeds::of(target) {
+        for (_, text) in seeds::read(target) {
             for line in text.lines().filter(|l| !l.trim().is_empty()) {
                 pool.lines.push(line.trim_start().to_string());
                 let words = tokens(line).into_iter().filter(|t| t.starts_with(is_word));
@@ -36,7 +36,7 @@ impl Pool {
 pub fn kernel_file(data: &[u8], max: usize, seed: u32) -> Option<Vec<u8>> {
     static POOL: OnceLock<Pool> = OnceLock::new();
     mutate(
-        POOL.get_or_init(|| Pool::of("kernel")),
+        POOL.get_or_init(|| Pool::from_seeds("kernel")),
         data,
         max,
         seed,
@@ -47,7 +47,7 @@ pub fn kernel_file(data: &[u8], max: usize, seed: u32) -> Option<Vec<u8>> {
 /// A mutation of a manifest; `None` leaves it to libFuzzer.
 pub fn manifest(data: &[u8], max: usize, seed: u32) -> Option<Vec<u8>> {
     static POOL: OnceLock<Pool> = OnceLock::new();
-    mutate(POOL.get_or_init(|| Pool::of("manifest")), data, max, seed, |_| {
+    mutate(POOL.get_or_init(|| Pool::from_seeds("manifest")), data, max, seed, |_| {
         true
     })
 }
@@ -55,7 +55,7 @@ pub fn manifest(data: &[u8], max: usize, seed: u32) -> Option<Vec<u8>> {
 /// A mutation of a lock file; `None` leaves it to libFuzzer.
 pub fn lock(data: &[u8], max: usize, seed: u32) -> Option<Vec<u8>> {
     static POOL: OnceLock<Pool> = OnceLock::new();
-    mutate(POOL.get_or_init(|| Pool::of("lock")), data, max, seed, |_| true)
+    mutate(POOL.get_or_init(|| Pool::from_seeds("lock")), data, max, seed, |_| true)
 }
 
 fn mutate(pool: &Pool, data: &[u8], max: usize, seed: u32, accepted: fn(&str) -> bool) -> Option<Vec<u8>> {
@@ -121,7 +121,7 @@ fn change_lines(lines: &mut Vec<String>, pool: &Pool, random: &mut Random) {
             for line in &mut lines[at..at + count] {
                 line.insert_str(0, "    ");
             }
-            lines.insert(at, format!("{indent}{}", random.of(&heads)));
+            lines.insert(at, format!("{indent}{}", random.pick(&heads)));
         }
         4 => {
             for line in &mut lines[at..at + count] {
@@ -174,23 +174,23 @@ fn change_tokens(lines: &mut [String], pool: &Pool, random: &mut Random) {
             let j = random.below(own.len());
             own.swap(i, j);
         }
-        3 => own[i] = random.of(&OPERATORS).to_string(),
-        4 => own[i] = random.of(&NUMBERS).to_string(),
-        5 => own[i] = random.of(&pool.words).clone(),
+        3 => own[i] = random.pick(&OPERATORS).to_string(),
+        4 => own[i] = random.pick(&NUMBERS).to_string(),
+        5 => own[i] = random.pick(&pool.words).clone(),
         6 => {
             // An operation around it.
             let word = if random.below(2) == 0 {
-                random.of(&pool.words).clone()
+                random.pick(&pool.words).clone()
             } else {
-                random.of(&NUMBERS).to_string()
+                random.pick(&NUMBERS).to_string()
             };
-            own[i] = format!("({} {} {word})", own[i], random.of(&OPERATORS));
+            own[i] = format!("({} {} {word})", own[i], random.pick(&OPERATORS));
         }
         7 => {
             // A bracketed group of another line in its place.
             let group = match random.below(2) {
                 0 => group_of(&lines[other], random),
-                _ => group_of(&random.of(&pool.lines).clone(), random),
+                _ => group_of(&random.pick(&pool.lines).clone(), random),
             };
             if let Some(group) = group {
                 own[i] = group;
@@ -201,11 +201,11 @@ fn change_tokens(lines: &mut [String], pool: &Pool, random: &mut Random) {
             let line: &String = if random.below(2) == 0 {
                 &lines[other]
             } else {
-                random.of(&pool.lines)
+                random.pick(&pool.lines)
             };
             let same: Vec<&str> = tokens(line).into_iter().filter(|t| kind_of(t) == kind).collect();
             if !same.is_empty() {
-                own[i] = random.of(&same).to_string();
+                own[i] = random.pick(&same).to_string();
             }
         }
     }
@@ -257,7 +257,7 @@ fn group_of(line: &str, random: &mut Random) -> Option<String> {
     if starts.is_empty() {
         return None;
     }
-    let start = *random.of(&starts);
+    let start = *random.pick(&starts);
     let name = line[..start].trim_end_matches(|c| is_word(c) || c == '.').len();
     let mut depth = 0;
     for (i, b) in line.bytes().enumerate().skip(start) {
@@ -324,7 +324,7 @@ impl Random {
         ((z ^ (z >> 31)) % end.max(1) as u64) as usize
     }
 
-    fn of<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+    fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }
 }

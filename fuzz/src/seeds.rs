@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const KERNELS: [&str; 2] = ["../kernels", "../tests/kernels"];
 
 /// Names and texts of the seeds of `target`.
-pub fn of(target: &str) -> Vec<(String, String)> {
+pub fn read(target: &str) -> Vec<(String, String)> {
     match target {
         "kernel" => KERNELS.iter().flat_map(|folder| kernels(folder)).collect(),
         _ => files(&format!("seeds/{target}"), ""),

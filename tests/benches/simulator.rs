@@ -99,7 +99,7 @@ fn ran() -> Option<Duration> {
 
 /// A tile of a GEMM by tensor copies and `wgmma`.
 fn hopper(c: &mut Criterion) {
-    let case = Case::of("gemm_wgmma").expect("a kernel of `kernels/`");
+    let case = Case::find("gemm_wgmma").expect("a kernel of `kernels/`");
     let text = only(case.text, case.entry).expect("the file has its kernel");
     let sizes = [("M", 256), ("N", 256), ("K", 256), ("CTAS", 1)];
     let prepared = case

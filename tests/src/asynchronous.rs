@@ -88,7 +88,7 @@ pub struct Prepared {
 
 impl Prepared {
     /// A lowered module with arguments, without expected results.
-    pub fn of(module: IRModule, arguments: Vec<(String, machine::Argument)>) -> Prepared {
+    pub fn from_module(module: IRModule, arguments: Vec<(String, machine::Argument)>) -> Prepared {
         Prepared {
             module,
             arguments,
@@ -100,7 +100,7 @@ impl Prepared {
 
 impl Case {
     /// The case of an entry.
-    pub fn of(entry: &str) -> Option<&'static Case> {
+    pub fn find(entry: &str) -> Option<&'static Case> {
         CASES.iter().find(|case| case.entry == entry)
     }
 
@@ -242,7 +242,8 @@ fn encode(dtype: DType, values: &[f32]) -> Vec<u8> {
             .collect();
     }
     if dtype.bits == 8 && dtype.is_floating() {
-        let code = |v: &f32| tirx_core::ir::Minifloat::of(dtype.code).map_or(0, |mini| mini.encode(*v));
+        let code =
+            |v: &f32| tirx_core::ir::Minifloat::from_type_code(dtype.code).map_or(0, |mini| mini.encode(*v));
         return values.iter().map(|v| code(v) as u8).collect();
     }
     if dtype.bits == 8 {
@@ -259,8 +260,9 @@ fn decode(dtype: DType, bytes: &[u8]) -> Vec<f32> {
             .collect();
     }
     if dtype.bits == 8 && dtype.is_floating() {
-        let value =
-            |b: &u8| tirx_core::ir::Minifloat::of(dtype.code).map_or(0.0, |mini| mini.decode((*b).into()));
+        let value = |b: &u8| {
+            tirx_core::ir::Minifloat::from_type_code(dtype.code).map_or(0.0, |mini| mini.decode((*b).into()))
+        };
         return bytes.iter().map(value).collect();
     }
     if dtype.bits == 8 {

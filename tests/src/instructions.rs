@@ -31,7 +31,7 @@ impl Sample {
     }
 
     /// The combinations.
-    pub fn of(self, instruction: &'static Instruction) -> Vec<Tokens> {
+    pub fn combinations(self, instruction: &'static Instruction) -> Vec<Tokens> {
         let all = Tokens::combinations(instruction);
         // A distance without a common divisor: the first numbers reached are spread over all slots.
         let step = (all / 3..)
@@ -116,7 +116,7 @@ impl Computing {
 pub fn computing(sample: Sample) -> Vec<Computing> {
     let each = instructions().iter();
     each.filter(|instruction| !OPEN.contains(&instruction.family))
-        .flat_map(|instruction| sample.of(instruction))
+        .flat_map(|instruction| sample.combinations(instruction))
         .filter_map(|tokens| kernel_of(&tokens))
         .collect()
 }
@@ -153,7 +153,7 @@ fn kernel_of(tokens: &Tokens) -> Option<Computing> {
                         let name = format!("I{}", inputs.len());
                         inputs.push((
                             name.clone(),
-                            values(&mut random, dtype, ty, Allowed::of(family, operand.name)),
+                            values(&mut random, dtype, ty, Allowed::for_operand(family, operand.name)),
                         ));
                         match ty {
                             "pred" => format!("T.ptx.pred({name}[tx] % T.uint32(2))"),
@@ -220,7 +220,7 @@ enum Allowed {
 }
 
 impl Allowed {
-    fn of(family: &str, operand: &str) -> Allowed {
+    fn for_operand(family: &str, operand: &str) -> Allowed {
         match (family, operand) {
             ("div" | "rem", _) => Allowed::Odd,
             ("bfe", "b" | "c") | ("bfi", "c" | "d") | ("fns", "base" | "offset") => Allowed::Small,

@@ -41,7 +41,7 @@ pub fn prepare(arch: &str) -> Result<Prepared, String> {
             tensor(DType::UINT64, vec![WORDS as i64], vec![0; WORDS * 8]),
         ),
     ];
-    Ok(Prepared::of(module, arguments))
+    Ok(Prepared::from_module(module, arguments))
 }
 
 /// The records, where the result is right.

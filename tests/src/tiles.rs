@@ -51,7 +51,7 @@ impl TileProgram {
 
 /// The bytes of a number.
 fn bytes(dtype: DType, value: i64) -> Vec<u8> {
-    if let Some(small) = Minifloat::of(dtype.code) {
+    if let Some(small) = Minifloat::from_type_code(dtype.code) {
         return vec![small.encode(value as f32) as u8];
     }
     match dtype {

@@ -101,7 +101,7 @@ impl Machine for Gpu {
             signature: "",
         };
         let kernel = leak(Box::new(Kernel::new(leak(Box::new(image)))));
-        let interpreted = Interpreted::of(&self.stream, launch).map_err(|e| e.to_string())?;
+        let interpreted = Interpreted::from_launch(&self.stream, launch).map_err(|e| e.to_string())?;
         let launch = || {
             // SAFETY: it is the function that the host function launches, and the tensors stay.
             unsafe { interpreted.launch(kernel, 0, &self.stream) }.map_err(|e| e.to_string())

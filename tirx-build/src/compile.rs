@@ -99,7 +99,7 @@ impl FileImports {
     /// those that [`Environment::with_libraries`] finds.
     #[must_use]
     pub fn with_libraries_of(self, environment: &Environment) -> FileImports {
-        self.with_libraries(&Libraries::of(environment))
+        self.with_libraries(&Libraries::from_environment(environment))
     }
 
     /// Kernel files of other crates.
@@ -277,7 +277,7 @@ impl Loaded {
     pub fn warnings(&self) -> Vec<Message> {
         let lints = self.file.lints();
         let warning = |lint: &Lint| {
-            let mut message = Message::of(&lint.diagnostic, &self.sources);
+            let mut message = Message::from_diagnostic(&lint.diagnostic, &self.sources);
             message.level = Level::Warning;
             message
         };
@@ -402,7 +402,7 @@ fn run_and_note(
     let lowered = lower(module, &mut lowering).map_err(|d| Error::from_diagnostics(&d, &sources));
     notes.separated |= lowering.separated;
     notes.warnings.extend(lowering.warnings.iter().map(|warning| {
-        let mut message = Message::of(warning, &sources);
+        let mut message = Message::from_diagnostic(warning, &sources);
         message.level = Level::Warning;
         message
     }));

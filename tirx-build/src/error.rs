@@ -30,7 +30,7 @@ impl Error {
     /// A diagnostic, rendered over the texts it points into.
     pub fn from_diagnostic(diagnostic: &Diagnostic, sources: &SourceMap) -> Error {
         Error {
-            messages: vec![Message::of(diagnostic, sources)],
+            messages: vec![Message::from_diagnostic(diagnostic, sources)],
         }
     }
 
@@ -63,7 +63,7 @@ impl Error {
     }
 
     /// Messages as one error; `Ok` where there is none.
-    pub(crate) fn of(messages: Vec<Message>) -> Result<()> {
+    pub(crate) fn from_messages(messages: Vec<Message>) -> Result<()> {
         if messages.is_empty() {
             Ok(())
         } else {
@@ -105,7 +105,7 @@ impl Error {
                 messages.push(message);
             }
         }
-        Error::of(messages)
+        Error::from_messages(messages)
     }
 }
 

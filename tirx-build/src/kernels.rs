@@ -338,7 +338,7 @@ impl Failures {
                     format!("in the specializations {}", names.join(", ")),
                 ),
             };
-            Error::of(vec![message]).err()
+            Error::from_messages(vec![message]).err()
         })
     }
 }

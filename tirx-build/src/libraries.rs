@@ -22,7 +22,7 @@ pub(crate) struct Libraries {
 
 impl Libraries {
     /// Those that Cargo has told this build script of.
-    pub(crate) fn of(environment: &Environment) -> Libraries {
+    pub(crate) fn from_environment(environment: &Environment) -> Libraries {
         let suffix = format!("_{KEY}");
         let variables = environment.variables().keys();
         let named = variables.filter_map(|variable| {
@@ -66,7 +66,7 @@ mod tests {
         let environment = Environment::empty()
             .with("DEP_MY_LIB_TIRX_KERNELS", "/far/my-lib")
             .with("DEP_Z_INCLUDE", "/far/z");
-        let libraries = Libraries::of(&environment);
+        let libraries = Libraries::from_environment(&environment);
         let here = Path::new("kernels");
         let found = libraries.find(here, "my_lib/kernels/vector.py");
         let expected = (
@@ -87,7 +87,7 @@ mod tests {
         let environment = Environment::empty()
             .with("DEP_MY_LIB_TIRX_KERNELS", "/far/my-lib")
             .with_libraries(find);
-        let libraries = Libraries::of(&environment);
+        let libraries = Libraries::from_environment(&environment);
         let path = |relative| libraries.find(Path::new("/here"), relative).map(|(path, _)| path);
         assert_eq!(path("my_lib/a.py"), Some(PathBuf::from("/far/my-lib/a.py")));
         assert_eq!(path("z/a.py"), Some(PathBuf::from("/here/z/a.py")));

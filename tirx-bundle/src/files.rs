@@ -71,7 +71,7 @@ impl Files {
         };
         Kernel::decode(content)
             .map(Some)
-            .map_err(|problem| problem.of(&name))
+            .map_err(|problem| problem.in_file(&name))
     }
 
     /// All kernels.
@@ -83,7 +83,7 @@ impl Files {
             .iter()
             .filter(|(name, _)| name.ends_with(&format!(".{EXTENSION}")));
         named
-            .map(|(name, content)| Kernel::decode(content).map_err(|problem| problem.of(name)))
+            .map(|(name, content)| Kernel::decode(content).map_err(|problem| problem.in_file(name)))
             .collect()
     }
 
@@ -104,9 +104,10 @@ impl Files {
             if !is_name(&name) {
                 continue;
             }
-            let failed = |error: std::io::Error| Problem::new(format!("cannot be read: {error}")).of(&name);
+            let failed =
+                |error: std::io::Error| Problem::new(format!("cannot be read: {error}")).in_file(&name);
             if entry.metadata().map_err(failed)?.len() > LONGEST {
-                return Err(Problem::new("is longer than any kernel").of(&name));
+                return Err(Problem::new("is longer than any kernel").in_file(&name));
             }
             let content = fs::read(entry.path()).map_err(failed)?;
             files.add(name, content);

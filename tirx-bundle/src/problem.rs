@@ -19,7 +19,7 @@ impl Problem {
         }
     }
 
-    pub(crate) fn of(mut self, file: &str) -> Problem {
+    pub(crate) fn in_file(mut self, file: &str) -> Problem {
         self.file = file.to_string();
         self
     }

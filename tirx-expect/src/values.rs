@@ -170,7 +170,9 @@ fn element(dtype: DType, value: &str) -> Option<Vec<u8>> {
             (16, false) => Some(f16::from_f64(value).to_le_bytes().to_vec()),
             (32, _) => Some((value as f32).to_le_bytes().to_vec()),
             (64, _) => Some(value.to_le_bytes().to_vec()),
-            _ => Some(vec![Minifloat::of(dtype.code)?.encode(value as f32) as u8]),
+            _ => Some(vec![
+                Minifloat::from_type_code(dtype.code)?.encode(value as f32) as u8
+            ]),
         };
     }
     let value: i128 = value.parse().ok()?;

@@ -336,7 +336,8 @@ pub(crate) unsafe fn launch(
     let status = unsafe { sys::cuLaunchKernelEx(&driver_config, state.handle, params, std::ptr::null_mut()) };
     status.result().map_err(|error| {
         // SAFETY: the context is current and has the function; `driver_config` is whole.
-        let limit = unsafe { refusal::of(image.name, &loaded.context, state.handle, config, &driver_config) };
+        let limit =
+            unsafe { refusal::explain(image.name, &loaded.context, state.handle, config, &driver_config) };
         limit.unwrap_or_else(|| launch_failed(image, config, error))
     })?;
     if synchronous() && !recorded {

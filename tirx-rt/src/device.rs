@@ -123,9 +123,9 @@ impl Device {
     /// The default stream (CUDA's null stream).
     pub fn default_stream(&self) -> Stream {
         match &self.0 {
-            DeviceKind::Cuda(context) => Stream::of(StreamKind::Cuda(context.default_stream())),
+            DeviceKind::Cuda(context) => Stream::from_kind(StreamKind::Cuda(context.default_stream())),
             #[cfg(feature = "simulator")]
-            DeviceKind::Simulator(simulator) => Stream::of(StreamKind::Simulator(simulator.clone())),
+            DeviceKind::Simulator(simulator) => Stream::from_kind(StreamKind::Simulator(simulator.clone())),
         }
     }
 
@@ -137,7 +137,7 @@ impl Device {
         crate::graph::forbid("a new stream")?;
         match &self.0 {
             DeviceKind::Cuda(context) => cuda::outside_of_captures(|| context.new_stream())
-                .map(|s| Stream::of(StreamKind::Cuda(s)))
+                .map(|s| Stream::from_kind(StreamKind::Cuda(s)))
                 .map_err(cuda::failed("creating a stream")),
             #[cfg(feature = "simulator")]
             DeviceKind::Simulator(_) => Ok(self.default_stream()),
@@ -155,7 +155,7 @@ impl Device {
             DeviceKind::Cuda(context) => {
                 let wanted = cuda::priority_of_driver(context, priority)?;
                 cuda::outside_of_captures(|| context.new_stream_with_priority(wanted))
-                    .map(|s| Stream::of(StreamKind::Cuda(s)))
+                    .map(|s| Stream::from_kind(StreamKind::Cuda(s)))
                     .map_err(cuda::failed("creating a stream"))
             }
             #[cfg(feature = "simulator")]
@@ -288,7 +288,7 @@ pub(crate) enum StreamKind {
 }
 
 impl Stream {
-    pub(crate) fn of(kind: StreamKind) -> Stream {
+    pub(crate) fn from_kind(kind: StreamKind) -> Stream {
         Stream(kind, Wanted::default(), CaptureId::default())
     }
 
@@ -317,7 +317,7 @@ impl Stream {
 
     /// A caller's own cudarc stream.
     pub fn from_cudarc(stream: Arc<CudaStream>) -> Stream {
-        Stream::of(StreamKind::Cuda(stream))
+        Stream::from_kind(StreamKind::Cuda(stream))
     }
 
     /// The cudarc stream; `None` for a simulator.

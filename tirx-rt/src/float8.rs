@@ -34,7 +34,7 @@ macro_rules! floats {
 
             /// The nearest value, ties to even. What is too large becomes the largest finite value, as CUDA converts.
             pub fn from_f32(value: f32) -> $ty {
-                $ty(Minifloat::of(TypeCode::$code).map_or(0, |format| format.encode(value)) as u8)
+                $ty(Minifloat::from_type_code(TypeCode::$code).map_or(0, |format| format.encode(value)) as u8)
             }
 
             /// As [`from_f32`](Self::from_f32), rounded once.
@@ -44,7 +44,7 @@ macro_rules! floats {
 
             /// The same value as a float32.
             pub fn to_f32(self) -> f32 {
-                Minifloat::of(TypeCode::$code).map_or(f32::NAN, |format| format.decode(self.0.into()))
+                Minifloat::from_type_code(TypeCode::$code).map_or(f32::NAN, |format| format.decode(self.0.into()))
             }
 
             /// The same value as a float64.

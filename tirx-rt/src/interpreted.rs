@@ -19,7 +19,7 @@ impl Interpreted {
     ///
     /// # Errors
     /// For a tensor map that the driver refuses.
-    pub fn of(stream: &Stream, launch: &host::Launch) -> Result<Interpreted> {
+    pub fn from_launch(stream: &Stream, launch: &host::Launch) -> Result<Interpreted> {
         let mut args = launch.args.clone();
         let mut maps = Vec::new();
         for (argument, map) in &launch.tensor_maps {

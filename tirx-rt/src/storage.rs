@@ -92,9 +92,11 @@ impl Storage {
     /// The stream that used it last.
     pub(crate) fn stream(&self) -> Stream {
         match self {
-            Storage::Cuda(memory) => Stream::of(StreamKind::Cuda(memory.stream())),
+            Storage::Cuda(memory) => Stream::from_kind(StreamKind::Cuda(memory.stream())),
             #[cfg(feature = "simulator")]
-            Storage::Simulator(memory) => Stream::of(StreamKind::Simulator(memory.simulator().clone())),
+            Storage::Simulator(memory) => {
+                Stream::from_kind(StreamKind::Simulator(memory.simulator().clone()))
+            }
         }
     }
 

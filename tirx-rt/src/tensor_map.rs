@@ -175,7 +175,7 @@ struct Key {
 }
 
 impl Key {
-    fn of(device: i32, spec: &TensorMapSpec<'_>) -> Key {
+    fn from_spec(device: i32, spec: &TensorMapSpec<'_>) -> Key {
         fn padded<T: Copy + Default, const N: usize>(values: &[T]) -> [T; N] {
             let mut all = [T::default(); N];
             for (slot, value) in all.iter_mut().zip(values) {
@@ -230,7 +230,7 @@ impl TensorMapCache {
         name: &str,
         spec: &TensorMapSpec<'_>,
     ) -> Result<TensorMap> {
-        let key = Key::of(stream.device_id(), spec);
+        let key = Key::from_spec(stream.device_id(), spec);
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = entries.iter().position(|(known, _)| *known == key) {
             entries.swap(0, at);

@@ -58,7 +58,9 @@ impl World {
         }
         let simulators = ranks::simulators(ranks as u32).into_iter();
         Ok(World {
-            streams: simulators.map(|s| Stream::of(StreamKind::Simulator(s))).collect(),
+            streams: simulators
+                .map(|s| Stream::from_kind(StreamKind::Simulator(s)))
+                .collect(),
         })
     }
 

@@ -95,7 +95,7 @@ pub struct Counted {
 
 impl Counted {
     /// The counts of a line.
-    pub fn of(line: &LineCounts) -> Counted {
+    pub fn from_line(line: &LineCounts) -> Counted {
         let location = line.location.as_ref();
         Counted {
             file: location.map(|l| l.file.clone()),

@@ -30,7 +30,7 @@ pub struct Said {
 
 impl Said {
     /// A message about the file `name`, whose text is `text`.
-    pub fn of(message: &Message, name: &str, text: &str) -> Said {
+    pub fn from_message(message: &Message, name: &str, text: &str) -> Said {
         let place = message.place.as_ref();
         let own = place.filter(|place| place.file == name);
         Said {
@@ -43,7 +43,7 @@ impl Said {
             children: message
                 .children
                 .iter()
-                .map(|child| Said::of(child, name, text))
+                .map(|child| Said::from_message(child, name, text))
                 .collect(),
             rendered: message.render(false),
         }
@@ -53,12 +53,12 @@ impl Said {
     pub fn all(messages: &[Message], name: &str, text: &str) -> Vec<Said> {
         messages
             .iter()
-            .map(|message| Said::of(message, name, text))
+            .map(|message| Said::from_message(message, name, text))
             .collect()
     }
 
     /// An error without a place.
     pub fn error(text: impl Into<String>) -> Said {
-        Said::of(&Message::new(Level::Error, text), "", "")
+        Said::from_message(&Message::new(Level::Error, text), "", "")
     }
 }

@@ -61,7 +61,7 @@ impl Loaded {
         let lints = self.file.lints();
         let lints = lints
             .iter()
-            .map(|lint| Message::of(&lint.diagnostic, &self.sources));
+            .map(|lint| Message::from_diagnostic(&lint.diagnostic, &self.sources));
         lints.map(as_warning).collect()
     }
 }
@@ -121,7 +121,7 @@ fn lowered_with(
     let warnings = lowering
         .warnings
         .iter()
-        .map(|warning| Message::of(warning, &sources));
+        .map(|warning| Message::from_diagnostic(warning, &sources));
     Ok(Lowered {
         module,
         warnings: warnings.map(as_warning).collect(),

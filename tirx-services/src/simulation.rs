@@ -181,7 +181,7 @@ pub fn simulate(name: &str, text: &str, imports: &dyn Imports, options: &Options
 fn of_description(error: &str, name: &str, text: &str) -> Said {
     let head = error.lines().next().unwrap_or(error);
     let message = Message::new(Level::Error, head.strip_prefix("error: ").unwrap_or(head));
-    let mut said = Said::of(&message, name, text);
+    let mut said = Said::from_message(&message, name, text);
     let place = error
         .lines()
         .find_map(|line| line.trim_start().strip_prefix("--> "));
@@ -278,7 +278,7 @@ fn fill(report: &mut RunReport, run: &Run, outcome: &Outcome, name: &str, text: 
     report.passed = outcome.verdict.is_ok();
     report.message = outcome.verdict.clone().err();
     let fault = outcome.machine.fault();
-    report.fault = fault.map(|fault| Said::of(&fault.to_diagnostic(), name, text));
+    report.fault = fault.map(|fault| Said::from_message(&fault.to_diagnostic(), name, text));
     for (at, (tensor, described)) in run.tensors().enumerate() {
         let after = outcome.contents.as_ref().and_then(|contents| contents.get(at));
         report
@@ -292,7 +292,7 @@ fn fill(report: &mut RunReport, run: &Run, outcome: &Outcome, name: &str, text: 
         let findings = launch.findings.iter().map(|fault| fault.to_diagnostic());
         report
             .findings
-            .extend(findings.map(|message| Said::of(&message, name, text)));
+            .extend(findings.map(|message| Said::from_message(&message, name, text)));
         report.timeline.extend(launch.timeline.iter().map(event));
         counts.extend(launch.counts.iter().cloned());
     }
@@ -303,8 +303,8 @@ fn fill(report: &mut RunReport, run: &Run, outcome: &Outcome, name: &str, text: 
     }
     if options.counters {
         let (lines, all) = merged(&counts);
-        report.counters = lines.iter().map(Counted::of).collect();
-        report.counters.push(Counted::of(&tirx_sim::LineCounts {
+        report.counters = lines.iter().map(Counted::from_line).collect();
+        report.counters.push(Counted::from_line(&tirx_sim::LineCounts {
             location: None,
             counts: all,
         }));

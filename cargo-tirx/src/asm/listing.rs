@@ -426,7 +426,7 @@ impl Function {
 
     /// The loops, from the control flow.
     fn loops(&self) -> Vec<Loop> {
-        loops::of(&self.items)
+        loops::find(&self.items)
     }
 
     /// The loop where the time is probably spent: the one with most matrix instructions in an iteration, those of loops within it left

@@ -31,7 +31,7 @@ struct Flow {
 }
 
 impl Flow {
-    fn of(items: &[Item]) -> Flow {
+    fn from_items(items: &[Item]) -> Flow {
         let mut starts = BTreeSet::from([0]);
         for (at, item) in items.iter().enumerate() {
             if item.mnemonic.is_empty() {
@@ -158,11 +158,11 @@ impl Flow {
 }
 
 /// The loops of a function's items, in the order of their beginnings.
-pub(super) fn of(items: &[Item]) -> Vec<Loop> {
+pub(super) fn find(items: &[Item]) -> Vec<Loop> {
     if items.is_empty() {
         return Vec::new();
     }
-    let flow = Flow::of(items);
+    let flow = Flow::from_items(items);
     let all = (0..flow.ranges.len()).collect();
     let mut loops = Vec::new();
     flow.add(&all, None, 0, &mut loops);

@@ -81,7 +81,10 @@ pub(crate) fn launches(stream: &Stream, code: &KernelCode, call: &BoundArguments
         let (r, w) = traffic(module, functions[at].1, launch, &call.tensors);
         read += r;
         written += w;
-        all.push((at, Interpreted::of(stream, launch).map_err(|e| e.to_string())?));
+        all.push((
+            at,
+            Interpreted::from_launch(stream, launch).map_err(|e| e.to_string())?,
+        ));
         Ok(())
     });
     result.map_err(|message| user(format_args!("kernel `{}`: {message}", code.kernel)))?;

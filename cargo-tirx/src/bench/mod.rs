@@ -195,7 +195,7 @@ fn measure(
         read: launches.read,
         written: launches.written,
         operations,
-        unit: command.unit.unwrap_or_else(|| Unit::of(&code.cuda)),
+        unit: command.unit.unwrap_or_else(|| Unit::from_cuda(&code.cuda)),
         gpu,
     })
 }

@@ -68,7 +68,7 @@ impl Unit {
     }
 
     /// What the CUDA text of a kernel computes with: the narrowest type of its matrix products, or float32.
-    pub(super) fn of(cuda: &str) -> Unit {
+    pub(super) fn from_cuda(cuda: &str) -> Unit {
         let products = cuda.lines().filter(|line| {
             ["wgmma.mma_async", "mma.sync", "tcgen05.mma"]
                 .iter()
@@ -107,19 +107,22 @@ mod tests {
 
     #[test]
     fn the_unit_is_that_of_the_products() {
-        assert_eq!(Unit::of("c[i] = a[i] + b[i];"), Unit::F32);
-        assert_eq!(Unit::of("double s = a[i];"), Unit::F64);
+        assert_eq!(Unit::from_cuda("c[i] = a[i] + b[i];"), Unit::F32);
+        assert_eq!(Unit::from_cuda("double s = a[i];"), Unit::F64);
         assert_eq!(
-            Unit::of("\"wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 \""),
+            Unit::from_cuda("\"wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 \""),
             Unit::F16
         );
         assert_eq!(
-            Unit::of("\"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 \""),
+            Unit::from_cuda("\"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 \""),
             Unit::Tf32
         );
-        assert_eq!(Unit::of("\"tcgen05.mma.cta_group::1.kind::f8f6f4 \""), Unit::F8);
         assert_eq!(
-            Unit::of("\"tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale \""),
+            Unit::from_cuda("\"tcgen05.mma.cta_group::1.kind::f8f6f4 \""),
+            Unit::F8
+        );
+        assert_eq!(
+            Unit::from_cuda("\"tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale \""),
             Unit::F4
         );
     }

@@ -33,7 +33,7 @@ fn bits(dtype: DType, value: f64) -> Option<u64> {
         (16, false) => f16::from_f64(value).to_bits().into(),
         (32, _) => (value as f32).to_bits().into(),
         (64, _) => value.to_bits(),
-        _ => u64::from(Minifloat::of(dtype.code)?.encode(value as f32)),
+        _ => u64::from(Minifloat::from_type_code(dtype.code)?.encode(value as f32)),
     })
 }
 

@@ -122,7 +122,7 @@ pub(super) fn once(
             timeline: command.timeline.as_ref().map(|_| command.timeline_block),
             step_limit: step_limit.or(LaunchOptions::default().step_limit),
             seed,
-            continue_after: ContinueAfter::of(&after),
+            continue_after: ContinueAfter::from_findings(&after),
             programmatic: launch.programmatic,
             ..LaunchOptions::default()
         };

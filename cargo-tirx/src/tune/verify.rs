@@ -93,7 +93,7 @@ fn decoder(dtype: DType) -> Option<(f64, Decode)> {
             Box::new(|bytes: &[u8]| elements(bytes, |b| f16::from_bits(u16::from_le_bytes(b)).to_f64())),
         ),
         (8, _) => {
-            let format = Minifloat::of(dtype.code)?;
+            let format = Minifloat::from_type_code(dtype.code)?;
             (
                 0.25,
                 Box::new(move |bytes: &[u8]| elements(bytes, |[b]: [u8; 1]| format.decode(b.into()).into())),

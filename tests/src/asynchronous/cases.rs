@@ -164,8 +164,8 @@ fn packed_row(s: &Sizes, values: &[Vec<f32>], row: usize) -> Vec<f64> {
     };
     let element = |matrix: usize, row: usize, at: usize| {
         let byte = values[matrix][(row * k + at) / 2] as u32;
-        let value =
-            Minifloat::of(TypeCode::Float4_e2m1fn).map_or(0.0, |mini| mini.decode(byte >> (at % 2 * 4) & 15));
+        let value = Minifloat::from_type_code(TypeCode::Float4_e2m1fn)
+            .map_or(0.0, |mini| mini.decode(byte >> (at % 2 * 4) & 15));
         f64::from(value * factor(&values[matrix + 2], row, at))
     };
     let a: Vec<f64> = (0..k).map(|at| element(0, row, at)).collect();

@@ -15,7 +15,7 @@ pub enum Bounds {
 
 impl Bounds {
     /// The full range of a dtype; for floats, the range that computations stay within.
-    pub fn of(dtype: DType) -> Bounds {
+    pub fn from_dtype(dtype: DType) -> Bounds {
         if dtype.is_bool() {
             Bounds::Bool
         } else if dtype.is_integer() {
@@ -28,7 +28,7 @@ impl Bounds {
 
     /// The range of values in buffers of a dtype: all integers, moderate floats.
     pub fn stored(dtype: DType) -> Bounds {
-        match Bounds::of(dtype) {
+        match Bounds::from_dtype(dtype) {
             Bounds::Float(most) => Bounds::Float(most.min(1000.0)),
             other => other,
         }

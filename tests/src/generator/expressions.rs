@@ -74,7 +74,7 @@ impl Generator {
             return e;
         }
         if dtype.is_integer() {
-            let (low, high) = Bounds::of(dtype).ints();
+            let (low, high) = Bounds::from_dtype(dtype).ints();
             let value = match self.random.below(10) {
                 0 => low,
                 1 => high,
@@ -135,7 +135,7 @@ impl Generator {
             if e.dtype.is_integer() || e.dtype.is_bool() {
                 // Narrowing wraps.
                 let (low, high) = e.bounds.ints();
-                let bounds = Bounds::of(dtype);
+                let bounds = Bounds::from_dtype(dtype);
                 let kept = if bounds.holds(Bounds::Int(low, high)) {
                     Bounds::Int(low, high)
                 } else {
@@ -143,13 +143,13 @@ impl Generator {
                 };
                 (e, kept)
             } else {
-                let (low, high) = Bounds::of(dtype).ints();
+                let (low, high) = Bounds::from_dtype(dtype).ints();
                 // Out-of-range values saturate. (Constants are rejected, and narrow integers have no saturating
                 // conversion.)
                 if !e.constant && matches!(dtype.bits, 32) && e.dtype.bits <= 32 && self.random.chance(20) {
                     return Expr::new(
                         dtype,
-                        Bounds::of(dtype),
+                        Bounds::from_dtype(dtype),
                         pieces!["T.cast(", e, format!(", \"{dtype}\")")],
                     );
                 }
@@ -157,7 +157,7 @@ impl Generator {
                 let e = self.fit(e, Bounds::Float(high as f64));
                 // NaN may be converted to the least value.
                 let bounds = |least| match self.wild && dtype.bits >= 32 {
-                    true => Bounds::of(dtype),
+                    true => Bounds::from_dtype(dtype),
                     false => Bounds::Int(least, high),
                 };
                 if low == 0 {
@@ -192,7 +192,7 @@ impl Generator {
     /// The expression, or another one where it may fold to a constant that `dtype` cannot represent: constants are
     /// converted exactly or rejected.
     fn convertible(&mut self, e: Expr, dtype: DType) -> Expr {
-        let fits = Bounds::of(dtype).holds(e.bounds);
+        let fits = Bounds::from_dtype(dtype).holds(e.bounds);
         if !e.constant || fits || !dtype.is_integer() || !e.dtype.is_integer() {
             return e;
         }
@@ -222,7 +222,7 @@ impl Generator {
                 )
             }
             Bounds::Int(low, high) => {
-                let (least, top) = Bounds::of(dtype).ints();
+                let (least, top) = Bounds::from_dtype(dtype).ints();
                 let count = high - low + 1;
                 let mask = ((high + 1) as u128)
                     .checked_ilog2()
@@ -329,7 +329,7 @@ impl Generator {
         let mut b = self.convertible(b, dtype);
         // The bounds after promotion.
         if dtype.is_integer() {
-            let whole = Bounds::of(dtype);
+            let whole = Bounds::from_dtype(dtype);
             if !whole.holds(b.bounds) {
                 b.bounds = whole;
             }
@@ -349,7 +349,7 @@ impl Generator {
 
     fn integer(&mut self, dtype: DType, depth: u32) -> Expr {
         let d = depth - 1;
-        let whole = Bounds::of(dtype);
+        let whole = Bounds::from_dtype(dtype);
         let (low, high) = whole.ints();
         let signed = dtype.is_int();
         // Bounds of a result: wrapped where that is defined, otherwise the operands are made smaller.
@@ -528,7 +528,7 @@ impl Generator {
 
     /// `//`, `%` and their truncating forms.
     fn division(&mut self, dtype: DType, d: u32) -> Expr {
-        let (low, high) = Bounds::of(dtype).ints();
+        let (low, high) = Bounds::from_dtype(dtype).ints();
         let a = self.expr(dtype, d);
         let b = if self.random.chance(60) {
             let value = match self.random.below(4) {

@@ -13,7 +13,7 @@ impl Generator {
             0 => {
                 let p = self.expr(DType::BOOL, 2);
                 let call = pieces!["T.cuda.ballot_sync(T.uint32(4294967295), ", p, ")"];
-                self.named(DType::UINT32, Bounds::of(DType::UINT32), call)
+                self.named(DType::UINT32, Bounds::from_dtype(DType::UINT32), call)
             }
             1 => {
                 let name = *self.random.pick(&["add", "min"]);
@@ -23,7 +23,7 @@ impl Generator {
                     value,
                     ")"
                 ];
-                self.named(DType::UINT32, Bounds::of(DType::UINT32), call)
+                self.named(DType::UINT32, Bounds::from_dtype(DType::UINT32), call)
             }
             2 => {
                 let name = *self.random.pick(&["and", "or"]);

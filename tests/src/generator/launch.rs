@@ -379,7 +379,7 @@ impl Generator {
                 let value = self.random.below(2) as i64;
                 (Argument::Int { dtype, value }, Bounds::Bool)
             } else {
-                let whole = Bounds::of(dtype).ints();
+                let whole = Bounds::from_dtype(dtype).ints();
                 let (low, high) = if self.random.chance(50) {
                     (whole.0.max(-20), whole.1.min(100))
                 } else {
@@ -501,7 +501,7 @@ impl Generator {
         self.arrays.push(Array {
             name: name.clone(),
             dtype,
-            bounds: Bounds::of(dtype),
+            bounds: Bounds::from_dtype(dtype),
             shape: vec![Extent::Const(n)],
             access: Access::Count,
             storage: name,

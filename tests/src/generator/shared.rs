@@ -211,7 +211,7 @@ impl Generator {
         self.arrays.push(Array {
             name: name.clone(),
             dtype,
-            bounds: Bounds::of(dtype),
+            bounds: Bounds::from_dtype(dtype),
             shape: vec![Extent::Const(count)],
             access: Access::Count,
             storage: name.clone(),

@@ -176,7 +176,11 @@ impl Generator {
         if !dtype.is_uint() || self.random.chance(50) {
             return load;
         }
-        Expr::new(dtype, Bounds::of(dtype), pieces!["(", load, " + ", other, ")"])
+        Expr::new(
+            dtype,
+            Bounds::from_dtype(dtype),
+            pieces!["(", load, " + ", other, ")"],
+        )
     }
 
     /// `A.vstore([…], …)` or `A[a:b] = …`.
@@ -202,7 +206,7 @@ impl Generator {
     /// A vector.
     fn vector(&mut self, dtype: DType, lanes: i64, depth: u32) -> Expr {
         let wide = dtype.with_lanes(lanes as u16);
-        let whole = Bounds::of(dtype);
+        let whole = Bounds::from_dtype(dtype);
         if depth > 0 && self.random.chance(15) {
             return self.vector_of_others(dtype, lanes, depth - 1);
         }

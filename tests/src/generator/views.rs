@@ -31,7 +31,7 @@ impl Generator {
         let part = self.part(&array, &extents, &name)?;
         let bounds = match part.dtype == array.dtype {
             true => array.bounds,
-            false => Bounds::of(part.dtype),
+            false => Bounds::from_dtype(part.dtype),
         };
         let access = match array.access {
             Access::Read => Access::Read,

@@ -66,7 +66,7 @@ struct Product {
 }
 
 impl Product {
-    fn of(random: &mut Random, rows: &[usize], columns: usize, dtypes: &[DType]) -> Product {
+    fn random(random: &mut Random, rows: &[usize], columns: usize, dtypes: &[DType]) -> Product {
         let dtype = *random.pick(dtypes);
         let integers = dtype == DType::INT8;
         let depth = (128 / dtype.bytes()) * (1 + random.below(2));
@@ -128,7 +128,7 @@ Bs = pool.alloc_tcgen05_mma_AB(({b}, {d}), \"{dtype}\")"
 
 pub(super) fn on_hopper(random: &mut Random) -> TileProgram {
     let dtypes = [DType::FLOAT16, DType::BFLOAT16, DType::INT8];
-    let this = Product::of(random, &[64, 128], 8, &dtypes);
+    let this = Product::random(random, &[64, 128], 8, &dtypes);
     let ([m, n, _], results) = (this.sizes, this.tensors[2].dtype);
     let (operands, calls) = (this.operands(), this.calls("Tx.wg.gemm_async(c, As, Bs"));
     let lines = format!(
@@ -150,7 +150,7 @@ Tx.wg.copy(C, c)"
 
 pub(super) fn on_blackwell(random: &mut Random) -> TileProgram {
     let dtypes = [DType::FLOAT16, DType::BFLOAT16, E4M3, E5M2];
-    let this = Product::of(random, &[128], 16, &dtypes);
+    let this = Product::random(random, &[128], 16, &dtypes);
     let n = this.sizes[1];
     let allocated = n.next_power_of_two().max(32);
     let (operands, calls) = (

@@ -202,7 +202,11 @@ fn rust_bits(dtype: DType) -> &'static str {
 
 fn rust_program(cases: &[Case]) -> String {
     let mut text = String::from("#![allow(warnings)]\nconst KERNEL: &str = \"k\";\n");
-    let ty = |dtype| ElementType::of(dtype).and_then(|e| e.rust).unwrap_or("bool");
+    let ty = |dtype| {
+        ElementType::from_dtype(dtype)
+            .and_then(|e| e.rust)
+            .unwrap_or("bool")
+    };
     for (number, case) in cases.iter().enumerate() {
         let params: Vec<String> = (case.named().iter())
             .map(|(v, name)| format!("{name}: {}", ty(v.dtype())))

@@ -42,7 +42,7 @@ fn broken_kernels_are_refused() {
         if !wanted(&name) {
             continue;
         }
-        let case = Case::of(variant.entry).unwrap_or_else(|| panic!("no case {}", variant.entry));
+        let case = Case::find(variant.entry).unwrap_or_else(|| panic!("no case {}", variant.entry));
         let whole = text(case);
         assert!(
             whole.contains(variant.from),

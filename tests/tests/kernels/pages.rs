@@ -16,7 +16,7 @@ use tirx_tests::{Case, Defines, build, constant, stages};
 trait Element: Copy + PartialEq + Debug {
     const DTYPE: DType;
     fn bytes(self) -> Vec<u8>;
-    fn of(bytes: &[u8]) -> Self;
+    fn from_bytes(bytes: &[u8]) -> Self;
 }
 
 macro_rules! elements {
@@ -26,7 +26,7 @@ macro_rules! elements {
             fn bytes(self) -> Vec<u8> {
                 self.to_le_bytes().to_vec()
             }
-            fn of(bytes: &[u8]) -> $ty {
+            fn from_bytes(bytes: &[u8]) -> $ty {
                 <$ty>::from_le_bytes(bytes.try_into().unwrap())
             }
         }
@@ -150,7 +150,7 @@ impl Ran {
     fn tensor<T: Element>(&self, index: usize) -> Vec<T> {
         let mut bytes = vec![0; self.0[index].len()];
         self.0[index].read(0, &mut bytes);
-        bytes.chunks_exact(T::DTYPE.bytes()).map(T::of).collect()
+        bytes.chunks_exact(T::DTYPE.bytes()).map(T::from_bytes).collect()
     }
 }
 

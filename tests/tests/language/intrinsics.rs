@@ -170,7 +170,7 @@ fn page() -> String {
             CudaForm::Lowered => facts.push("replaced by a pass".into()),
             CudaForm::Code(_) | CudaForm::Special => {}
         }
-        let spelled = spelling::of(*op);
+        let spelled = spelling::from_op(*op);
         if !spelled.is_empty() {
             let spelled: Vec<String> = spelled.iter().map(|text| format!("`{text}`")).collect();
             facts.push(format!("in TVM 0.27: {}", spelled.join(", ")));

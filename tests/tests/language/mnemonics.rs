@@ -112,7 +112,7 @@ fn calls(sample: Sample) -> (Vec<TextCall>, Vec<&'static str>) {
     let (mut out, mut without) = (Vec::new(), Vec::new());
     for instruction in instructions() {
         let before = out.len();
-        for tokens in sample.of(instruction) {
+        for tokens in sample.combinations(instruction) {
             let mut writes = 0;
             if let Some(list) = operands(&tokens, &mut writes) {
                 let mnemonic = tokens.text();

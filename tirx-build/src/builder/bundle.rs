@@ -81,7 +81,7 @@ impl Builder {
         let kernels = compile_manifest(
             &manifest,
             &self.manifest,
-            &Libraries::of(&environment),
+            &Libraries::from_environment(&environment),
             None,
             &mut Default::default(),
             &mut Vec::new(),
@@ -155,7 +155,7 @@ impl Builder {
             let kernels = compile_manifest(
                 &manifest,
                 &self.manifest,
-                &Libraries::of(&self.environment),
+                &Libraries::from_environment(&self.environment),
                 None,
                 inputs,
                 &mut Vec::new(),

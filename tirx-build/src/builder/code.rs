@@ -75,7 +75,7 @@ impl Builder {
         let mut kernels = compile_manifest(
             &manifest,
             &self.manifest,
-            &Libraries::of(&environment),
+            &Libraries::from_environment(&environment),
             None,
             inputs,
             &mut Vec::new(),

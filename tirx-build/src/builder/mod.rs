@@ -240,7 +240,7 @@ impl Builder {
             compile_manifest(
                 &manifest,
                 &self.manifest,
-                &Libraries::of(&self.environment),
+                &Libraries::from_environment(&self.environment),
                 None,
                 &mut BTreeSet::new(),
                 &mut warnings,
@@ -302,7 +302,7 @@ impl Builder {
         let mut kernels = compile_manifest(
             &manifest,
             &self.manifest,
-            &Libraries::of(environment),
+            &Libraries::from_environment(environment),
             dump.as_deref(),
             &mut inputs,
             &mut lints,

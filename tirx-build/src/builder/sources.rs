@@ -54,7 +54,7 @@ impl Builder {
         manifest.resolve_native(|| {
             Err("the files are for other machines than the one they are made on".into())
         })?;
-        let libraries = Libraries::of(&environment);
+        let libraries = Libraries::from_environment(&environment);
         let (inputs, warnings) = (&mut Default::default(), &mut Vec::new());
         let mut kernels = compile_manifest(&manifest, &self.manifest, &libraries, None, inputs, warnings)?;
         let all = jobs(&manifest, &kernels);

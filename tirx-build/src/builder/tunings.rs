@@ -38,7 +38,7 @@ impl Builder {
             let mut manifest = self.parse_manifest(&shown, "name the manifest with --manifest")?;
             manifest.kernels.retain(|kernel| kernel.tune.is_some());
             manifest.resolve_native(|| toolchain::architectures(&environment))?;
-            let libraries = Libraries::of(&environment);
+            let libraries = Libraries::from_environment(&environment);
             let (inputs, warnings) = (&mut Default::default(), &mut Vec::new());
             let kernels = compile_manifest(&manifest, &self.manifest, &libraries, None, inputs, warnings)?;
             let tuned = kernels.iter().filter_map(|kernel| {

@@ -66,7 +66,7 @@ fn parts(kind: &ParamKind) -> (&'static str, String, &'static str) {
 
 impl<'a> Choice<'a> {
     /// `None` where no single function has the signatures of all variants, or where the values have no common types.
-    pub(super) fn of(kernel: &'a GeneratedKernel) -> Option<Choice<'a>> {
+    pub(super) fn from_kernel(kernel: &'a GeneratedKernel) -> Option<Choice<'a>> {
         let variants = &kernel.variants;
         let first = variants.first()?;
         let launcher = |v: &'a Variant| &v.compiled.launcher;

@@ -319,7 +319,7 @@ fn kernel_items(text: &mut String, kernel: &GeneratedKernel, form: Form) {
         all_layers(text, &format!("{path}::{variant_name}"), variant, &shared, form);
         text.push_str("}\n");
     }
-    let choice = Choice::of(kernel);
+    let choice = Choice::from_kernel(kernel);
     if let Some(choice) = &choice {
         choice.module_items(text);
     }

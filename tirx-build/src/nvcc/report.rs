@@ -201,7 +201,7 @@ impl Report {
             messages.truncate(MOST);
             messages.push(Message::new(Level::Error, format!("nvcc: {more} more errors")));
         }
-        Error::of(messages)
+        Error::from_messages(messages)
     }
 
     /// The warnings.

@@ -272,7 +272,7 @@ pub(crate) fn check_budgets(jobs: &[Job], variants: &[&Variant], made: &Made) ->
             }
         }
     }
-    Error::of(errors)
+    Error::from_messages(errors)
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ impl Locked {
     }
 
     fn read(table: Table) -> Result<Locked, String> {
-        let mut fields = Fields::of(table, &KEYS_OF_KERNEL)?;
+        let mut fields = Fields::from_table(table, &KEYS_OF_KERNEL)?;
         Ok(Locked {
             name: fields.text("name")?,
             file: fields.text("file")?,
@@ -113,7 +113,7 @@ struct Fields(Table);
 
 impl Fields {
     /// A table with no other keys than these.
-    fn of(table: Table, known: &[&str]) -> Result<Fields, String> {
+    fn from_table(table: Table, known: &[&str]) -> Result<Fields, String> {
         match table.keys().find(|key| !known.contains(&key.as_str())) {
             Some(key) => Err(format!("unknown key `{key}`")),
             None => Ok(Fields(table)),
@@ -191,7 +191,7 @@ impl Lock {
         }
         let read = || {
             let (head, kernels) = reader::read(text)?;
-            let mut fields = Fields::of(head, &["version", "tirx", "nvcc"])?;
+            let mut fields = Fields::from_table(head, &["version", "tirx", "nvcc"])?;
             Ok(Lock {
                 version: fields.number("version")?,
                 tirx: fields.text("tirx")?,
@@ -219,11 +219,11 @@ impl Files {
                 }
                 Unreadable::Damaged(reason) => format!("is damaged: {reason}"),
             };
-            Problem::new(reason).of(LOCK)
+            Problem::new(reason).in_file(LOCK)
         })?;
         let mut kernels = Vec::new();
         for locked in &lock.kernels {
-            let wrong = |reason: String| Err(Problem::new(reason).of(LOCK));
+            let wrong = |reason: String| Err(Problem::new(reason).in_file(LOCK));
             if locked.hash != locked.hash_of_inputs(&lock.tirx, &lock.nvcc) {
                 return wrong(format!(
                     "is damaged: the hash of kernel `{}` is not that of its inputs",
@@ -249,7 +249,7 @@ impl Files {
                     "is not the kernel `{}` that {LOCK} names: one of the two is of another bundle",
                     locked.name
                 ))
-                .of(&file));
+                .in_file(&file));
             }
             kernels.push(kernel);
         }
@@ -259,7 +259,7 @@ impl Files {
         });
         for (name, stem) in files {
             if !lock.kernels.iter().any(|locked| locked.file == stem) {
-                return Err(Problem::new(format!("is not named by {LOCK}")).of(name));
+                return Err(Problem::new(format!("is not named by {LOCK}")).in_file(name));
             }
         }
         Ok((lock, kernels))

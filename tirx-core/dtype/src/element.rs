@@ -160,7 +160,7 @@ impl ElementType {
     }
 
     /// The row of a dtype's elements.
-    pub fn of(dtype: DType) -> Option<&'static ElementType> {
+    pub fn from_dtype(dtype: DType) -> Option<&'static ElementType> {
         ELEMENT_TYPES
             .iter()
             .find(|row| row.code == dtype.code && row.bits == dtype.bits)
@@ -277,7 +277,7 @@ pub static ELEMENT_TYPES: &[ElementType] = &[
 
 impl Minifloat {
     /// The format of a type code; `None` for formats of 16 bits and more, and for what is no float.
-    pub fn of(code: TypeCode) -> Option<Minifloat> {
+    pub fn from_type_code(code: TypeCode) -> Option<Minifloat> {
         ELEMENT_TYPES.iter().find(|row| row.code == code)?.format
     }
 }
@@ -292,7 +292,7 @@ impl fmt::Display for DType {
             TypeCode::UInt => write!(f, "uint{}", self.bits)?,
             TypeCode::Float => write!(f, "float{}", self.bits)?,
             TypeCode::Handle => f.write_str("handle")?,
-            _ => f.write_str(ElementType::of(*self).map_or("?", |row| row.name))?,
+            _ => f.write_str(ElementType::from_dtype(*self).map_or("?", |row| row.name))?,
         }
         if self.lanes > 1 {
             write!(f, "x{}", self.lanes)?;

@@ -155,7 +155,7 @@ mod tests {
     use crate::DType;
 
     fn mini(name: &str) -> Minifloat {
-        Minifloat::of(name.parse::<DType>().unwrap().code).unwrap()
+        Minifloat::from_type_code(name.parse::<DType>().unwrap().code).unwrap()
     }
 
     #[test]

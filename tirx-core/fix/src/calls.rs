@@ -223,7 +223,7 @@ fn element(e: &ast::Expr, slice: &dyn Fn(TextRange) -> String) -> Option<String>
 }
 
 /// The calls, in the order in which they begin.
-pub(super) fn of(module: &ast::ModModule, text: &str) -> Vec<OldCall> {
+pub(super) fn find(module: &ast::ModModule, text: &str) -> Vec<OldCall> {
     let mut found = Calls {
         text,
         statement: None,

@@ -124,7 +124,7 @@ pub fn to_v27(
             format!("{BOTH}{}", fixed.text)
         };
         let parsed = parse_file(FileId(0), &whole)?;
-        let mut all = parsed.walk(|module| calls::of(module, &whole));
+        let mut all = parsed.walk(|module| calls::find(module, &whole));
         observe(&mut all, &whole, build)?;
         let open = all
             .iter()
@@ -277,7 +277,7 @@ struct Names<'a> {
 
 impl Names<'_> {
     /// A name for the value of a call.
-    fn of(&mut self, call: &OldCall) -> String {
+    fn name(&mut self, call: &OldCall) -> String {
         let base = match call.around.as_ref().map(|around| &around.form) {
             Some(calls::StatementForm::Declare { target, .. }) => target.clone(),
             _ => call.name["T.ptx.".len()..].replace('.', "_"),
@@ -295,7 +295,7 @@ impl Names<'_> {
 /// [`Imports::rewrite_in_v27`](tirx_script::Imports::rewrite_in_v27).
 pub fn rewrite(text: &str, function: Range<usize>) -> Option<Rewrite> {
     let parsed = parse_file(FileId(0), text).ok()?;
-    let calls = parsed.walk(|module| calls::of(module, text));
+    let calls = parsed.walk(|module| calls::find(module, text));
     let call = calls.into_iter().find(|call| call.call.start == function.start)?;
     let found = backwards::alternatives(&call, "value");
     Some(Rewrite {
@@ -341,7 +341,7 @@ impl<'a> Tried<'a> {
         let mut candidates = Vec::new();
         let mut calls = Vec::new();
         for call in turn.iter().copied() {
-            let found = backwards::alternatives(call, &names.of(call));
+            let found = backwards::alternatives(call, &names.name(call));
             let mut tried = TriedCall {
                 call,
                 edits: found.edits,

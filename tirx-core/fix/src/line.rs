@@ -325,7 +325,7 @@ impl Line {
                         .iter()
                         .all(|d| d.is_float());
                     let zero = if is_float { "0.0" } else { "0" };
-                    arguments.extend((0..operand.count.of(tokens)).map(|_| zero.to_string()));
+                    arguments.extend((0..operand.count.registers(tokens)).map(|_| zero.to_string()));
                     continue;
                 }
                 // Its slot is left out, or it is a destination that has no place here.
@@ -345,7 +345,7 @@ impl Line {
                 .flatten()
                 .filter(|dtype| dtype.is_uint());
             let is_pointer = matches!(operand.form, OperandForm::Address(_));
-            let count = operand.count.of(tokens);
+            let count = operand.count.registers(tokens);
             let values = match &values[..] {
                 [one] if register && count > 1 => one.consecutive(count).unwrap_or_else(|| values.clone()),
                 _ => values.clone(),

@@ -137,7 +137,7 @@ impl Trials {
                 let parsed = parse_file(FileId(0), &own).ok()?;
                 // Some names are in both releases.
                 let language =
-                    match candidate.alone || parsed.walk(|module| calls::of(module, &own)).is_empty() {
+                    match candidate.alone || parsed.walk(|module| calls::find(module, &own)).is_empty() {
                         true => Language::New,
                         false => Language::Both,
                     };

@@ -54,7 +54,7 @@ const SAME: &[SameValue] = &[
 ];
 
 impl SameValue {
-    fn of(op: Op) -> Option<&'static SameValue> {
+    fn from_op(op: Op) -> Option<&'static SameValue> {
         SAME.iter().find(|same| same.op == op)
     }
 
@@ -67,7 +67,7 @@ impl SameValue {
 
 /// The call in 0.27 that writes to `target` what a call with these arguments gives.
 pub(super) fn written(op: Op, given: &Given, target: &str) -> Option<String> {
-    let same = SameValue::of(op)?;
+    let same = SameValue::from_op(op)?;
     let is_set =
         |flag: &str| value_of(given, flag).is_some_and(|value| value.known() != Some(&Literal::Int(0)));
     let mnemonic = same.mnemonic(is_set);
@@ -80,7 +80,7 @@ pub(super) fn written(op: Op, given: &Given, target: &str) -> Option<String> {
 
 /// The instruction of 0.27 in the place of a call, as if it had a value.
 pub(super) fn as_instruction(op: Op, args: &[Expr], call: &Expr) -> Option<Expr> {
-    let same = SameValue::of(op)?;
+    let same = SameValue::from_op(op)?;
     let read = Operands::read(op.row(), args).ok()?;
     let mnemonic = same.mnemonic(|flag| read.int(flag) != Some(0));
     let mut args = vec![Expr::string(mnemonic), Expr::string(SINK)];

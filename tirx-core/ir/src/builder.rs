@@ -46,29 +46,29 @@ impl Value {
         typing::literal(self.0?, Span::NONE)
     }
 
-    fn of(expr: Result<Expr>) -> Value {
+    fn from_result(expr: Result<Expr>) -> Value {
         Value(expr.map(Operand::Expr))
     }
 
     fn arithmetic(self, op: Arithmetic, other: impl Into<Value>) -> Value {
         let both = || typing::binary(op, self.operand()?, other.into().operand()?, Span::NONE);
-        Value::of(both())
+        Value::from_result(both())
     }
 
     fn compare(self, op: BinOp, other: impl Into<Value>) -> Value {
         let both = || typing::compare(op, self.operand()?, other.into().operand()?, Span::NONE);
-        Value::of(both())
+        Value::from_result(both())
     }
 
     fn logical(self, op: BinOp, other: impl Into<Value>) -> Value {
         let both = || typing::logical(op, self.operand()?, other.into().operand()?, Span::NONE);
-        Value::of(both())
+        Value::from_result(both())
     }
 
     /// `T.cast(self, dtype)`.
     #[must_use]
     pub fn cast(self, dtype: DType) -> Value {
-        Value::of(
+        Value::from_result(
             self.0
                 .and_then(|operand| typing::cast(operand, dtype, Span::NONE)),
         )
@@ -78,7 +78,7 @@ impl Value {
     #[must_use]
     pub fn ceildiv(self, other: impl Into<Value>) -> Value {
         let both = || typing::ceildiv(self.operand()?, other.into().operand()?, Span::NONE);
-        Value::of(both())
+        Value::from_result(both())
     }
 
     /// `T.if_then_else(self, then, otherwise)`: evaluates one of the two.
@@ -88,7 +88,7 @@ impl Value {
             let (then, otherwise) = (then.into().operand()?, otherwise.into().operand()?);
             typing::if_then_else(self.operand()?, then, otherwise, Span::NONE)
         };
-        Value::of(all())
+        Value::from_result(all())
     }
 }
 
@@ -155,7 +155,7 @@ operators! {
 impl ops::Neg for Value {
     type Output = Value;
     fn neg(self) -> Value {
-        Value::of(self.0.and_then(|operand| typing::neg(operand, Span::NONE)))
+        Value::from_result(self.0.and_then(|operand| typing::neg(operand, Span::NONE)))
     }
 }
 
@@ -316,7 +316,7 @@ impl FuncBuilder {
     /// An element.
     pub fn load<V: Into<Value>>(&self, buffer: &Buffer, indices: impl IntoIterator<Item = V>) -> Value {
         let indices: Result<Vec<Expr>> = indices.into_iter().map(|index| index.into().expr()).collect();
-        Value::of(indices.and_then(|indices| {
+        Value::from_result(indices.and_then(|indices| {
             rank(buffer, indices.len())?;
             Ok(Expr::load(buffer, indices))
         }))

@@ -125,7 +125,7 @@ pub static AXES: &[AxisRow] = &[
 ];
 
 /// The row of an axis.
-pub fn of(axis: &Axis) -> Option<&'static AxisRow> {
+pub fn row(axis: &Axis) -> Option<&'static AxisRow> {
     named(&axis.0)
 }
 
@@ -142,7 +142,7 @@ pub fn numbering(unit: Level, whole: Level) -> Option<&'static AxisRow> {
 
 /// Whether an axis spreads elements over threads or blocks.
 pub fn is_hardware(axis: &Axis) -> bool {
-    of(axis).is_none_or(|row| row.memory().is_none())
+    row(axis).is_none_or(|row| row.memory().is_none())
 }
 
 /// The axes that number threads of a block, each with the threads of a step.

@@ -13,7 +13,7 @@ use tirx_arith::Analyzer;
 use crate::{Composition, LayoutAlgebra, TileAlgebra, carved};
 
 fn tile(iters: &[(i128, i128)]) -> TileLayout {
-    TileLayout::of(iters.iter().map(|(e, s)| Iter::memory(*e, *s)).collect())
+    TileLayout::from_shard(iters.iter().map(|(e, s)| Iter::memory(*e, *s)).collect())
 }
 
 fn ints(list: &[i128]) -> Vec<Expr> {
@@ -148,7 +148,7 @@ fn canonical_forms_are_those_of_tvm() {
         ..Iter::memory(extent, 1)
     };
     let threads = |iters: Vec<Iter>| {
-        let canonical = TileLayout::of(iters).canonical(true);
+        let canonical = TileLayout::from_shard(iters).canonical(true);
         canonical
             .shard
             .iter()
@@ -223,7 +223,7 @@ fn layouts() -> impl Strategy<Value = TileLayout> {
             stride = stride * extents[at] + gap;
         }
         let iters = extents.iter().zip(&strides).map(|(e, s)| Iter::memory(*e, *s));
-        TileLayout::of(iters.collect()).shifted(&Axis::memory(), &Expr::int32(offset as i32))
+        TileLayout::from_shard(iters.collect()).shifted(&Axis::memory(), &Expr::int32(offset as i32))
     })
 }
 

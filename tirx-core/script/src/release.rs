@@ -172,7 +172,7 @@ pub(crate) fn name_in_v26(chain: &str) -> Option<String> {
 /// The mnemonics of 0.27 that a function of 0.26 is: ``0.27 has `T.ptx["mapa.…"](d, addr, cta)` for `T.ptx.mapa` ``.
 pub(crate) fn names_in_v27(function: &str) -> Option<String> {
     let op = Op::from_script(function.strip_prefix("T.")?)?;
-    let lines = spelling::of(op).into_iter().take(MAX_SPELLINGS);
+    let lines = spelling::from_op(op).into_iter().take(MAX_SPELLINGS);
     let lines: Vec<String> = lines.map(|line| format!("`{line}`")).collect();
     (!lines.is_empty()).then(|| format!("0.27 has {} for `{function}`", lines.join(" or ")))
 }

@@ -19,7 +19,7 @@ fn product(extents: [u32; 3]) -> u64 {
 ///
 /// # Safety
 /// `function` is loaded in `context`, which is current; `launch` and what it points to are whole.
-pub(super) unsafe fn of(
+pub(super) unsafe fn explain(
     kernel: &'static str,
     context: &Arc<CudaContext>,
     function: sys::CUfunction,

@@ -226,7 +226,7 @@ mod tests {
     fn elements_have_the_numbers_of_the_table() {
         fn check<T: Element>() {
             let dtype: tirx_ir::DType = T::NAME.parse().unwrap();
-            let row = tirx_ir::ElementType::of(dtype).unwrap();
+            let row = tirx_ir::ElementType::from_dtype(dtype).unwrap();
             assert_eq!(Some(data_type(T::TYPE)), row.tensor_map, "{}", T::NAME);
         }
         check::<i8>();

@@ -29,7 +29,7 @@ pub enum Rounding {
 
 impl Rounding {
     /// The rounding that a PTX modifier names; round-to-nearest-even where there is none.
-    pub fn of(modifier: &str) -> Result<Rounding, String> {
+    pub fn from_modifier(modifier: &str) -> Result<Rounding, String> {
         Ok(match modifier {
             "rz" | "rzi" => Rounding::Zero,
             "rm" | "rmi" => Rounding::Down,
@@ -277,7 +277,7 @@ impl Cvt {
         }
         match self.to.element {
             Element::Of(dtype) if dtype.is_integer() => self.integer(value, dtype),
-            Element::Of(dtype) if to_float.is_none() => match Minifloat::of(dtype.code) {
+            Element::Of(dtype) if to_float.is_none() => match Minifloat::from_type_code(dtype.code) {
                 Some(_) if self.to.name == "ue8m0x2" => self.power(value),
                 Some(mini) => mini.encode(single(value)).into(),
                 None => 0,
@@ -386,7 +386,7 @@ fn decode(element: Element, bits: u64) -> Real {
     let Element::Of(dtype) = element else {
         return Real::NaN;
     };
-    if let Some(mini) = Minifloat::of(dtype.code) {
+    if let Some(mini) = Minifloat::from_type_code(dtype.code) {
         return SINGLE.decode(mini.decode(bits as u32).to_bits().into());
     }
     let value = dtype.wrap(bits.into());
@@ -412,7 +412,7 @@ mod tests {
         Cvt {
             to: format(to),
             from: format(from),
-            rounding: Rounding::of(rounding).unwrap(),
+            rounding: Rounding::from_modifier(rounding).unwrap(),
             whole: rounding.ends_with('i'),
             ftz: false,
             sat: false,

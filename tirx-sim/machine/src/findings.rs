@@ -29,7 +29,7 @@ pub struct ContinueAfter(u8);
 
 impl ContinueAfter {
     /// The set of some.
-    pub fn of(findings: &[Excusable]) -> ContinueAfter {
+    pub fn from_findings(findings: &[Excusable]) -> ContinueAfter {
         let bits = findings
             .iter()
             .fold(0, |bits, finding| bits | 1 << *finding as u8);

@@ -29,7 +29,7 @@ pub enum Kind {
 
 impl Kind {
     /// The kind of a dtype's elements; `None` where the simulator has no such values.
-    pub fn of(dtype: DType) -> Option<Kind> {
+    pub fn from_dtype(dtype: DType) -> Option<Kind> {
         Some(match (dtype.code, dtype.bits) {
             (TypeCode::Bool, _) => Kind::Bool,
             (TypeCode::Int, 8) => Kind::I8,
@@ -46,7 +46,7 @@ impl Kind {
             (TypeCode::Float, 64) => Kind::F64,
             (TypeCode::BFloat, 16) => Kind::BF16,
             (TypeCode::Handle, 64) => Kind::Ptr,
-            (code, _) => Kind::Mini(Minifloat::of(code)?),
+            (code, _) => Kind::Mini(Minifloat::from_type_code(code)?),
         })
     }
 

@@ -37,7 +37,7 @@ struct Term {
 }
 
 impl Term {
-    fn of(value: Real) -> Option<Term> {
+    fn from_real(value: Real) -> Option<Term> {
         let Real::Finite {
             negative,
             magnitude,
@@ -181,9 +181,9 @@ impl Rounded {
             _ => read(1),
         };
         let third = (self.operation == Operation::Fma).then(|| read(2));
-        let finite = Term::of(a)
-            .zip(Term::of(b))
-            .zip(third.map_or(Some(None), |c| Term::of(c).map(Some)))
+        let finite = Term::from_real(a)
+            .zip(Term::from_real(b))
+            .zip(third.map_or(Some(None), |c| Term::from_real(c).map(Some)))
             .filter(|((a, b), _)| match self.operation {
                 Operation::Div => b.magnitude != 0,
                 Operation::Sqrt => a.magnitude == 0 || !a.negative,

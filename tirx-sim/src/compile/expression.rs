@@ -16,7 +16,7 @@ use tirx_sim_machine::numeric::Kind;
 impl Compiler<'_> {
     /// The kind of a dtype's elements.
     pub(super) fn kind(&self, dtype: DType) -> Result<Kind> {
-        match Kind::of(dtype) {
+        match Kind::from_dtype(dtype) {
             Some(kind) if !dtype.is_void() => Ok(kind),
             _ => error(self.span, format!("the simulator has no values of type {dtype}")),
         }

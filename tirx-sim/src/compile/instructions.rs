@@ -325,7 +325,7 @@ impl Compiler<'_> {
 
     /// The rounding that a modifier names.
     pub(super) fn rounding(&self, modifier: &str) -> Result<Rounding> {
-        Rounding::of(modifier).or_else(|message| error(self.span, message))
+        Rounding::from_modifier(modifier).or_else(|message| error(self.span, message))
     }
 
     /// The lanes of operands of a dtype, lane by lane; two float32 are packed again.

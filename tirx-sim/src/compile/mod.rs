@@ -173,7 +173,7 @@ pub(crate) fn compile(
         },
         options,
         sources: &module.sources,
-        scan: scan::Scan::of(func),
+        scan: scan::Scan::from_function(func),
         registers: Registers::default(),
         vars: FxHashMap::default(),
         homes: FxHashMap::default(),
@@ -202,7 +202,7 @@ pub(crate) fn compile(
 impl Compiler<'_> {
     fn function(&mut self, func: &PrimFunc) -> Result<()> {
         for (i, param) in func.params.iter().enumerate() {
-            let Some(kind) = Kind::of(param.dtype()).filter(|_| param.dtype().is_scalar()) else {
+            let Some(kind) = Kind::from_dtype(param.dtype()).filter(|_| param.dtype().is_scalar()) else {
                 return error(
                     func.span,
                     format!("parameter `{}` is {}", param.name(), param.dtype()),

@@ -139,7 +139,7 @@ impl Compiler<'_> {
         };
         for (var, dtype) in carried(condition, body) {
             match self.homes.get(&var) {
-                Some(Home::Registers { elements, .. }) => match dtype.and_then(Kind::of) {
+                Some(Home::Registers { elements, .. }) => match dtype.and_then(Kind::from_dtype) {
                     Some(kind) if kind.wide() => poll.v64.extend(elements),
                     Some(_) => poll.v32.extend(elements),
                     None => poll.quiet = false,

@@ -14,7 +14,7 @@ use tirx_sim_machine::rounded::Rounded;
 impl Compiler<'_> {
     /// The value of a conversion.
     pub(super) fn ptx_convert(&mut self, args: &[Expr]) -> Result<Val> {
-        let conversion = match Conversion::of(args) {
+        let conversion = match Conversion::from_args(args) {
             Ok(conversion) => conversion,
             Err(message) => return error(self.span, format!("T.ptx.cvt: {message}")),
         };
@@ -61,7 +61,7 @@ impl Compiler<'_> {
 
 /// What the machine does for a conversion; an error says what the simulator does not do.
 fn cvt(conversion: &Conversion<'_>) -> std::result::Result<Cvt, String> {
-    let rounding = Rounding::of(conversion.rounding)?;
+    let rounding = Rounding::from_modifier(conversion.rounding)?;
     let fixed = |f: &Format| f.element == Element::S2f6;
     if conversion.scale.is_some() || fixed(conversion.to) || fixed(conversion.from) {
         return Err("the simulator has neither scaled conversions nor s2f6".into());

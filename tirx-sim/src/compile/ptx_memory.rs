@@ -38,7 +38,7 @@ fn strong(access: &MemoryInstruction<'_>, reads: bool, writes: bool) -> Strong {
     } else {
         "gpu"
     };
-    let scope = Scope::of(scope.unwrap_or(own));
+    let scope = Scope::from_modifier(scope.unwrap_or(own));
     let semantics = semantics.unwrap_or("relaxed");
     match words().next() {
         Some("red") => Strong::reduction(semantics, scope),

@@ -57,7 +57,7 @@ pub(super) enum File {
 }
 
 impl File {
-    pub(super) fn of(kind: Kind) -> File {
+    pub(super) fn from_kind(kind: Kind) -> File {
         if kind.wide() { File::V64 } else { File::V32 }
     }
 }
@@ -119,7 +119,7 @@ impl Registers {
     pub(super) fn free_but(&mut self, mark: usize, keep: Val) -> bool {
         let (file, register) = match keep.at {
             Operand::S(r) => (File::S, r),
-            Operand::V(r) => (File::of(keep.kind), r),
+            Operand::V(r) => (File::from_kind(keep.kind), r),
         };
         let kept = self.live[mark..]
             .iter()
@@ -134,7 +134,7 @@ impl Registers {
     pub(super) fn taken_since(&self, mark: usize, val: Val) -> bool {
         let (file, register) = match val.at {
             Operand::S(r) => (File::S, r),
-            Operand::V(r) => (File::of(val.kind), r),
+            Operand::V(r) => (File::from_kind(val.kind), r),
         };
         self.live[mark..]
             .iter()
@@ -217,11 +217,11 @@ impl Compiler<'_> {
     }
 
     pub(super) fn temp(&mut self, kind: Kind) -> Result<R> {
-        self.registers.take(File::of(kind), 1, self.span)
+        self.registers.take(File::from_kind(kind), 1, self.span)
     }
 
     pub(super) fn temps(&mut self, kind: Kind, count: u16) -> Result<R> {
-        self.registers.take(File::of(kind), count, self.span)
+        self.registers.take(File::from_kind(kind), count, self.span)
     }
 
     pub(super) fn temp_scalar(&mut self) -> Result<R> {

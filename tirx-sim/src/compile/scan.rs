@@ -109,7 +109,7 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    pub(super) fn of(func: &PrimFunc) -> Scan {
+    pub(super) fn from_function(func: &PrimFunc) -> Scan {
         let mut uses = Uses::default();
         uses.uniform
             .extend(func.params.iter().filter(|p| !p.dtype().is_handle()).cloned());
@@ -394,7 +394,7 @@ impl Uses {
         let inside = constant_elements(buffer, indices)
             .zip(self.arrays.get(&buffer.data))
             .is_some_and(|((first, count), (elements, kind))| {
-                first + count <= *elements && *kind == Kind::of(buffer.dtype.element())
+                first + count <= *elements && *kind == Kind::from_dtype(buffer.dtype.element())
             });
         if inside && predicate.is_none() {
             return;
@@ -403,7 +403,7 @@ impl Uses {
             && self
                 .arrays
                 .get(&buffer.data)
-                .is_some_and(|(_, kind)| *kind == Kind::of(buffer.dtype));
+                .is_some_and(|(_, kind)| *kind == Kind::from_dtype(buffer.dtype));
         let is_constant = constant_elements(buffer, indices).is_some();
         match indices {
             [index] if alike && !is_constant && predicate.is_none() && self.is_uniform(index) => {
@@ -500,7 +500,7 @@ impl Visitor for Uses {
             StmtKind::AllocBuffer(buffer, _) if buffer.scope() == "local" => {
                 let lanes = buffer.dtype.lanes as i128;
                 let elements = buffer.const_size().map_or(i128::MAX, |n| n.saturating_mul(lanes));
-                let kind = Kind::of(buffer.dtype.element());
+                let kind = Kind::from_dtype(buffer.dtype.element());
                 if elements > MAX_ELEMENTS {
                     self.memory.insert(buffer.data.clone());
                 }
@@ -536,7 +536,7 @@ impl Visitor for Uses {
                 value,
                 ..
             }) => {
-                if let Some(axis) = Axis::of(&iv.thread_tag) {
+                if let Some(axis) = Axis::from_tag(&iv.thread_tag) {
                     self.extents.insert(axis, value.as_int());
                     if matches!(axis, Axis::Thread(_)) {
                         self.of_threads.insert(iv.var.clone());

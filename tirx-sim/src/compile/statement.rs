@@ -183,7 +183,7 @@ impl Compiler<'_> {
             // Scheduling hints change no result.
             && !iv.thread_tag.starts_with("preferredClusterCtaIdx.")
         {
-            let Some(axis) = Axis::of(&iv.thread_tag) else {
+            let Some(axis) = Axis::from_tag(&iv.thread_tag) else {
                 let message = format!(
                     "the simulator does not know the hardware index `{}`",
                     iv.thread_tag

@@ -236,7 +236,7 @@ impl Compiler<'_> {
         let (descriptor, keep) = (given("i_desc")?, given("enable_input_d")?);
         let call = &call.named;
         let scale_dtype = scaled.then(|| call.text("sfa_dtype"));
-        let kind = MmaKind::of(
+        let kind = MmaKind::from_dtypes(
             call.text("d_dtype"),
             call.text("a_dtype"),
             call.text("b_dtype"),

@@ -77,7 +77,7 @@ impl Compiler<'_> {
 
     pub(super) fn fence(&mut self, call: &Call<'_>) -> Result<()> {
         let sc = call.named.text("sem") == "sc";
-        let scope = Scope::of(call.named.text("scope"));
+        let scope = Scope::from_modifier(call.named.text("scope"));
         self.emit(Inst::Fence { scope, sc });
         Ok(())
     }

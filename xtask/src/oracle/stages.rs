@@ -54,7 +54,7 @@ enum Part {
 }
 
 impl Part {
-    fn of(self, module: &IRModule) -> IRModule {
+    fn select(self, module: &IRModule) -> IRModule {
         let keep = |device: bool| match self {
             Part::All => true,
             Part::Host => !device,
@@ -166,10 +166,10 @@ pub(super) fn compare(module: &IRModule, folder: &Path, arch: &str) -> Result<Ve
             if name == "LowerTVMBuiltin" {
                 split = before.take();
             }
-            before = split.as_ref().map(|module| part.of(module));
+            before = split.as_ref().map(|module| part.select(module));
         }
         let pipeline = match ours.get(pass) {
-            Some(ours) => outcome(module, &part.of(ours), &theirs, &counts, name),
+            Some(ours) => outcome(module, &part.select(ours), &theirs, &counts, name),
             None => Outcome::Differs("there is no such pass".into()),
         };
         let run = PIPELINE.iter().find(|p| p.name == pass).map(|p| p.run);

@@ -55,7 +55,7 @@ fn each_form_of_cvt_is_taken_where_it_is() {
         args.extend([to.name, from.name, rounding].map(Expr::string));
         args.extend(["ftz", "sat", "relu", "satfinite"].map(|f| Expr::int32(flags.contains(&f).into())));
         args.push(Expr::string(if scaled { "n2::ue8m0" } else { "" }));
-        let Ok(conversion) = convert::Conversion::of(&args) else {
+        let Ok(conversion) = convert::Conversion::from_args(&args) else {
             continue;
         };
         if conversion.release > RELEASE {

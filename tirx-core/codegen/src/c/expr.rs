@@ -194,7 +194,7 @@ impl Printer {
 /// The runtime's functions over a 16-bit float: `tirx_f16`, `tirx_f16_to_double`.
 fn half_name(dtype: DType) -> Option<&'static str> {
     let half = dtype.is_scalar() && dtype.bits == 16 && dtype.is_floating();
-    ElementType::of(dtype).filter(|_| half)?.ptx
+    ElementType::from_dtype(dtype).filter(|_| half)?.ptx
 }
 
 /// An integer or bool constant.

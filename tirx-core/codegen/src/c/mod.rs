@@ -36,7 +36,7 @@ pub fn c_scalar(dtype: DType) -> Option<&'static str> {
     if !dtype.is_scalar() {
         return None;
     }
-    ElementType::of(dtype)?.c
+    ElementType::from_dtype(dtype)?.c
 }
 
 /// An expression of host code as C, in the scope of a `bool divided_by_zero`; its variables have the names given.
@@ -106,7 +106,7 @@ fn functions(name: &str, shown: &str, module: &IRModule) -> String {
     let mut rows = Vec::new();
     for (i, (symbol, func)) in abi::device_functions(module).into_iter().enumerate() {
         let kinds: Vec<String> = (func.params.iter())
-            .map(|param| match FunctionParam::of(param) {
+            .map(|param| match FunctionParam::from_var(param) {
                 FunctionParam::Pointer => "TIRX_POINTER".to_string(),
                 FunctionParam::TensorMap => "TIRX_TENSOR_MAP".to_string(),
                 FunctionParam::Scalar(bits) => bits.to_string(),

@@ -224,7 +224,7 @@ impl Emitter<'_, '_> {
             Op::CudaWarpReduce => self.warp_reduce(e, args),
             Op::CudaCtaReduce => self.cta_reduce(e, args),
             Op::PtxCvt => self.convert_instruction(e, args),
-            _ => match MemoryInstruction::of(op, args) {
+            _ => match MemoryInstruction::from_call(op, args) {
                 Ok(Some(access)) => self.memory_instruction(&access, &mut None),
                 Ok(None) => error(e.span, format!("`T.{}` cannot be compiled to CUDA", row.script)),
                 Err(message) => error(e.span, format!("T.{}: {message}", row.script)),

@@ -50,7 +50,11 @@ impl Emitter<'_, '_> {
             return Ok(code.cast(&ty).text);
         }
         // CUDA has them between floats and integers of one size; there is none of `unsigned long long`.
-        let brief = |dtype: DType| ElementType::of(dtype).filter(|_| dtype.is_scalar())?.cuda_brief;
+        let brief = |dtype: DType| {
+            ElementType::from_dtype(dtype)
+                .filter(|_| dtype.is_scalar())?
+                .cuda_brief
+        };
         let known = match (brief(from), brief(to)) {
             (Some(from_name), Some(to_name)) if from.is_integer() != to.is_integer() => {
                 format!("__{from_name}_as_{to_name}")

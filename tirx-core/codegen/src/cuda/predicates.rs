@@ -41,7 +41,7 @@ impl Emitter<'_, '_> {
                 let code = self.row(e, op.row(), args, &mut guard)?;
                 guard.is_none().then_some(code)
             }
-            CudaForm::Special => match MemoryInstruction::of(*op, args) {
+            CudaForm::Special => match MemoryInstruction::from_call(*op, args) {
                 Ok(Some(access)) => {
                     let condition = condition.clone();
                     let mut guard = Some(Guard {
@@ -89,7 +89,7 @@ impl Emitter<'_, '_> {
         if !is_special || !computed(&place) || !args.iter().all(computed) {
             return Ok(false);
         }
-        let Ok(Some(access)) = MemoryInstruction::of(*op, args) else {
+        let Ok(Some(access)) = MemoryInstruction::from_call(*op, args) else {
             return Ok(false);
         };
         let before = self.out.len();

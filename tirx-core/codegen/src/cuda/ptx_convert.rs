@@ -28,7 +28,7 @@ fn is_byte(format: &Format) -> bool {
 impl Emitter<'_, '_> {
     /// A call of a conversion.
     pub(super) fn convert_instruction(&mut self, e: &Expr, args: &[Expr]) -> Result<Code> {
-        match Conversion::of(args) {
+        match Conversion::from_args(args) {
             Ok(conversion) => {
                 let passed: Vec<Expr> = conversion.passed().into_iter().map(|(_, e)| e).collect();
                 self.call_instruction(instruction(&conversion), &passed)

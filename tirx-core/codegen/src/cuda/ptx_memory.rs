@@ -10,7 +10,7 @@ use crate::ir::{DType, ElementType, Expr};
 
 /// CUDA's name of a dtype in a register or in memory.
 pub(super) fn name_of(dtype: DType) -> &'static str {
-    let row = ElementType::of(dtype).and_then(|row| row.asm);
+    let row = ElementType::from_dtype(dtype).and_then(|row| row.asm);
     row.map_or("unsigned int", |asm| asm.cpp)
 }
 

@@ -455,7 +455,7 @@ pub(super) fn modifier(e: &Expr) -> String {
 
 /// The C++ type of a value and its letter in the constraints of `asm`.
 pub(super) fn register(dtype: DType) -> (&'static str, &'static str) {
-    match ElementType::of(dtype).and_then(|row| row.asm) {
+    match ElementType::from_dtype(dtype).and_then(|row| row.asm) {
         Some(asm) if dtype.bits > 8 => (asm.cpp, asm.letter),
         _ if dtype.is_handle() => ("long long", "l"),
         // `asm` has no registers of a byte.

@@ -7,12 +7,12 @@ use crate::ir::{DType, ElementType};
 
 /// The C++ type of one element; `None` where CUDA has none.
 pub(super) fn element(dtype: DType) -> Option<&'static str> {
-    ElementType::of(dtype)?.cuda
+    ElementType::from_dtype(dtype)?.cuda
 }
 
 /// The header that declares an element type.
 pub(super) fn header(dtype: DType) -> Option<Header> {
-    Header::named(ElementType::of(dtype)?.cuda_header?)
+    Header::named(ElementType::from_dtype(dtype)?.cuda_header?)
 }
 
 /// How a vector type is constructed and accessed.
@@ -37,7 +37,7 @@ pub(super) fn vector(dtype: DType) -> Option<(String, VectorForm)> {
     if dtype.is_handle() {
         return None;
     }
-    let vectors = ElementType::of(dtype)?.cuda_vectors;
+    let vectors = ElementType::from_dtype(dtype)?.cuda_vectors;
     if let Some((_, name, make)) = vectors.iter().find(|(lanes, ..)| *lanes == dtype.lanes) {
         let form = match make {
             Some(make) => VectorForm::Fields(make),

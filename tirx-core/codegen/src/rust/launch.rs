@@ -30,7 +30,7 @@ impl HostPrinter<'_> {
         let mut call_args: Vec<Code> = Vec::new();
         let mut tensor_maps: Vec<String> = Vec::new();
         for (param, arg) in launch.device.params.iter().zip(launch.args) {
-            let name = printer.names.of(param);
+            let name = printer.names.name(param);
             // A host variable that is passed as an argument is named like the parameter here.
             if let Some(var) = arg.as_var() {
                 printer.define_name(var, &name);
@@ -76,7 +76,7 @@ impl HostPrinter<'_> {
                 }
                 match self.printer.value(&Expr::var(&var))? {
                     Value::Code(code) if !var.dtype().is_handle() => {
-                        let name = printer.names.of(&var);
+                        let name = printer.names.name(&var);
                         let ty = rust_scalar(var.dtype()).unwrap_or("i64").to_string();
                         printer.define_name(&var, &name);
                         params.push((name, ty, format!("{}, for the launch extents", var.dtype())));
@@ -205,7 +205,7 @@ impl HostPrinter<'_> {
         let element_strides = list(printer, &encode.element_strides, "u32")?;
         let address = printer.code(&encode.address)?;
         reads.extend(address.reads.iter().cloned());
-        let name = self.printer.names.of(encode.map);
+        let name = self.printer.names.name(encode.map);
         let otherwise = empty.map_or_else(String::new, |empty| {
             let error = string_literal(&without_elements(encode.map.name()));
             format!(

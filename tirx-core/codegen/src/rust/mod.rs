@@ -152,7 +152,7 @@ pub fn rust_scalar(dtype: DType) -> Option<&'static str> {
     if !dtype.is_scalar() {
         return None;
     }
-    ElementType::of(dtype)?.rust
+    ElementType::from_dtype(dtype)?.rust
 }
 
 /// The element type of a tensor parameter. The elements of dtypes without a Rust type are bit patterns: unsigned integers
@@ -205,14 +205,14 @@ fn untyped_launcher(authored: &PrimFunc, module: &IRModule) -> Result<Launcher, 
                 .help("a kernel has exactly one entry function, with a T.device_entry or a thread binding"),
         )
     })?;
-    let signature = Signature::of(authored, host, module)?;
+    let signature = Signature::from_functions(authored, host, module)?;
     let mut taken = names::Names::reserving(&["stream", "args", "constexpr"]);
     let names: Vec<String> = signature.params.iter().map(|p| taken.fresh(&p.name)).collect();
     let functions = abi::device_functions(module)
         .into_iter()
         .map(|(symbol, func)| Function {
             symbol: symbol.to_string(),
-            params: func.params.iter().map(FunctionParam::of).collect(),
+            params: func.params.iter().map(FunctionParam::from_var).collect(),
         })
         .collect();
     let (host, raw) = stmt::print(host, module, &signature, &names)?;

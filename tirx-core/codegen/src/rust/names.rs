@@ -33,7 +33,7 @@ impl Names {
     }
 
     /// The name of a variable, made on first use.
-    pub(super) fn of(&mut self, var: &Var) -> String {
+    pub(super) fn name(&mut self, var: &Var) -> String {
         if let Some(name) = self.of.get(var) {
             return name.clone();
         }
@@ -104,8 +104,11 @@ mod tests {
         }
         let mut names = Names::reserving(&["stream"]);
         let (a, b) = (Var::new("A", DType::INT32), Var::new("a", DType::INT32));
-        assert_eq!((names.of(&a), names.of(&b)), ("a".to_string(), "a_2".to_string()));
-        assert_eq!(names.of(&a), "a");
+        assert_eq!(
+            (names.name(&a), names.name(&b)),
+            ("a".to_string(), "a_2".to_string())
+        );
+        assert_eq!(names.name(&a), "a");
         assert_eq!(names.fresh("stream"), "stream_2");
     }
 }

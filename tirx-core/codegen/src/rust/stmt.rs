@@ -120,7 +120,7 @@ impl HostPrinter<'_> {
                 body,
                 ..
             }) => {
-                let name = self.printer.names.of(var);
+                let name = self.printer.names.name(var);
                 let end = crate::arith::fold::binary(BinOp::Add, min.clone(), extent.clone());
                 let (first, end) = (self.printer.code(min)?, self.printer.code(&end)?);
                 let ty = rust_scalar(var.dtype()).unwrap_or("i32");
@@ -173,7 +173,7 @@ impl HostPrinter<'_> {
                     self.printer.define(var, Value::Code(code));
                     return Ok(());
                 }
-                let name = self.printer.names.of(var);
+                let name = self.printer.names.name(var);
                 let ty = match var.dtype().is_handle() {
                     true => Some("u64"),
                     false => rust_scalar(var.dtype()),

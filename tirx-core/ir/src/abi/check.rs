@@ -121,7 +121,11 @@ impl What {
     fn texts(&self) -> &'static Texts {
         static ALL: LazyLock<Vec<Texts>> = LazyLock::new(|| {
             let computed = [What::Agrees(String::new()), What::Equals(String::new())];
-            What::FIXED.iter().chain(&computed).map(Texts::of).collect()
+            What::FIXED
+                .iter()
+                .chain(&computed)
+                .map(Texts::from_what)
+                .collect()
         });
         let at = match self {
             What::Agrees(_) => What::FIXED.len(),
@@ -158,7 +162,7 @@ struct Texts {
 }
 
 impl Texts {
-    fn of(what: &What) -> Texts {
+    fn from_what(what: &What) -> Texts {
         let form = what.form();
         let some = |text: &str| (!text.is_empty()).then(|| Arc::from(text));
         // TVM joins the description and " on argument #" into one part where neither is computed.

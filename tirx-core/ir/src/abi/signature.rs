@@ -71,7 +71,11 @@ pub struct Signature {
 impl Signature {
     /// The parameters of a kernel: `authored` is the function as written, `host` the host function of the lowered `module`,
     /// which says what is read and written.
-    pub fn of(authored: &PrimFunc, host: &PrimFunc, module: &IRModule) -> Result<Signature, Diagnostics> {
+    pub fn from_functions(
+        authored: &PrimFunc,
+        host: &PrimFunc,
+        module: &IRModule,
+    ) -> Result<Signature, Diagnostics> {
         let used = used_arguments(host, module);
         let mut errors = Vec::new();
         let mut params = Vec::new();
@@ -135,7 +139,7 @@ pub enum FunctionParam {
 
 impl FunctionParam {
     /// The kind of a variable as a parameter.
-    pub fn of(var: &Var) -> FunctionParam {
+    pub fn from_var(var: &Var) -> FunctionParam {
         match var.dtype() {
             _ if var.ty().is_tensor_map() => FunctionParam::TensorMap,
             dtype if dtype.is_handle() => FunctionParam::Pointer,

@@ -30,7 +30,9 @@ pub const MAX_DIMENSIONS: usize = 5;
 
 /// `CUtensorMapDataType` of a dtype's elements.
 fn data_type(dtype: DType) -> Option<u32> {
-    ElementType::of(dtype).filter(|_| dtype.is_scalar())?.tensor_map
+    ElementType::from_dtype(dtype)
+        .filter(|_| dtype.is_scalar())?
+        .tensor_map
 }
 
 /// Whether tensor maps have elements of a dtype.

@@ -78,7 +78,7 @@ impl Expr {
             32 => value as f32 as f64,
             16 if dtype.is_float() => tirx_dtype::f16::from_f32(odd_f32(value)).to_f64(),
             16 => tirx_dtype::bf16::from_f32(odd_f32(value)).to_f64(),
-            ..=8 => Minifloat::of(dtype.code).map_or(value, |format| format.round(value)),
+            ..=8 => Minifloat::from_type_code(dtype.code).map_or(value, |format| format.round(value)),
             _ => value,
         };
         Expr::new(ExprKind::Float(value), dtype, Span::NONE)

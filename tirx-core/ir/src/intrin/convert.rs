@@ -143,7 +143,7 @@ impl<'a> Conversion<'a> {
     ///
     /// # Errors
     /// What PTX does not have.
-    pub fn of(args: &'a [Expr]) -> Result<Conversion<'a>, String> {
+    pub fn from_args(args: &'a [Expr]) -> Result<Conversion<'a>, String> {
         Conversion::read(&Operands::read(Op::PtxCvt.row(), args)?)
     }
 
@@ -402,7 +402,7 @@ mod tests {
         args.extend([to, from, rounding].map(Expr::string));
         args.extend(flags.map(Expr::int32));
         args.push(Expr::string(""));
-        Conversion::of(&args).map(|c| c.text)
+        Conversion::from_args(&args).map(|c| c.text)
     }
 
     #[test]

@@ -122,7 +122,7 @@ impl<'a> MemoryInstruction<'a> {
     ///
     /// # Errors
     /// What PTX does not have.
-    pub fn of(op: Op, args: &'a [Expr]) -> Result<Option<MemoryInstruction<'a>>, String> {
+    pub fn from_call(op: Op, args: &'a [Expr]) -> Result<Option<MemoryInstruction<'a>>, String> {
         // For these the type of the access is one of the modifiers.
         if !matches!(op.info().family, "memory" | "atomics")
             || op.row().arg("ptx_type").is_none()

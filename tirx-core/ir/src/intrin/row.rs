@@ -322,7 +322,7 @@ impl Traits {
     }
 
     /// The same, collective over several threads.
-    pub const fn of(self, collective: Collective) -> Traits {
+    pub const fn collective(self, collective: Collective) -> Traits {
         Traits { collective, ..self }
     }
 

@@ -69,7 +69,7 @@ impl Iter {
 
 impl TileLayout {
     /// A layout of iterators alone.
-    pub fn of(shard: Vec<Iter>) -> TileLayout {
+    pub fn from_shard(shard: Vec<Iter>) -> TileLayout {
         TileLayout {
             shard,
             ..TileLayout::default()

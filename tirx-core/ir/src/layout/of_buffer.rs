@@ -12,7 +12,7 @@ impl Layout {
     /// Strides beside the default layout are a layout of their own. A swizzle over one row of elements that is shorter than
     /// the buffer (`T.ComposeLayout(3, 3, 3, T.TileLayout(T.S[512:1]))`, one period) applies to the buffer's elements in order.
     /// Another layout of fewer elements than the buffer goes on along its first iterator, as its offsets do.
-    pub fn of(buffer: &Buffer) -> Option<Layout> {
+    pub fn from_buffer(buffer: &Buffer) -> Option<Layout> {
         let plain = |l: &Layout| l.is_row_major(&buffer.shape);
         if buffer.strides.is_empty() || !buffer.layout.as_ref().is_none_or(plain) {
             let layout = buffer.layout.clone()?;
@@ -36,7 +36,7 @@ impl Layout {
             axis: Axis::memory(),
         };
         let shard = buffer.shape.iter().zip(&buffer.strides).map(iter).collect();
-        Some(Layout::Tile(TileLayout::of(shard).into()))
+        Some(Layout::Tile(TileLayout::from_shard(shard).into()))
     }
 }
 
@@ -73,7 +73,7 @@ impl View {
         let offset = buffer.elem_offset.as_ref().map_or(Some(0), number)?;
         let mut reach = elements;
         let (mut steps, mut first, mut swizzle) = (Vec::new(), 0, None);
-        if let Some(layout) = Layout::of(buffer)
+        if let Some(layout) = Layout::from_buffer(buffer)
             && !layout.is_row_major(&buffer.shape)
         {
             let tile = layout.tile();
@@ -129,7 +129,10 @@ mod tests {
         let padded = shared(&[4, 8], |n| n.strides = vec![Expr::int32(9), Expr::int32(1)]).unwrap();
         assert_eq!((padded.bytes, padded.steps), (144, vec![(4, 9), (8, 1)]));
         let transposed = |swizzle: Option<Swizzle>| {
-            let tile = Arc::new(TileLayout::of(vec![Iter::memory(4, 1), Iter::memory(8, 4)]));
+            let tile = Arc::new(TileLayout::from_shard(vec![
+                Iter::memory(4, 1),
+                Iter::memory(8, 4),
+            ]));
             shared(&[4, 8], |n| {
                 n.layout = Some(match swizzle {
                     None => Layout::Tile(tile),
@@ -156,7 +159,7 @@ mod tests {
             axis: Axis("laneid".into()),
             ..Iter::memory(4, 1)
         };
-        let spread = Layout::Tile(TileLayout::of(vec![threads]).into());
+        let spread = Layout::Tile(TileLayout::from_shard(vec![threads]).into());
         assert_eq!(shared(&[4], |n| n.layout = Some(spread)), None);
         let global = Buffer::fresh("A", vec![Expr::int32(4)], DType::FLOAT32, "global", Span::NONE);
         assert_eq!(View::from_buffer(&global), None);

@@ -89,7 +89,7 @@ pub fn print_layout(layout: &Layout) -> String {
 pub fn print_stmt(stmt: &Stmt) -> String {
     with_stack_for(stmt.levels(), || {
         let mut printer = Printer::new();
-        printer.prescan = Rc::new(Prescan::of(stmt));
+        printer.prescan = Rc::new(Prescan::from_body(stmt));
         printer.names_expressions = true;
         printer.block(stmt);
         printer.out
@@ -131,7 +131,7 @@ impl Printer {
     }
 
     fn function(&mut self, name: &str, func: &PrimFunc) {
-        self.prescan = Rc::new(Prescan::of(&func.body));
+        self.prescan = Rc::new(Prescan::from_body(&func.body));
         self.params = func.params.clone();
         self.names.enter();
         let symbol = func.global_symbol();

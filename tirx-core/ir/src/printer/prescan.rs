@@ -19,7 +19,7 @@ pub(super) struct Prescan {
 }
 
 impl Prescan {
-    pub(super) fn of(body: &Stmt) -> Prescan {
+    pub(super) fn from_body(body: &Stmt) -> Prescan {
         let mut walk = Walk {
             declared: FxHashSet::default(),
             path: vec![address(body)],

@@ -73,7 +73,7 @@ fn rounds_to_finite(dtype: DType, value: f64) -> bool {
 
 /// The largest finite value of a floating dtype, as in TVM.
 fn max_finite(dtype: DType) -> Option<f64> {
-    ElementType::of(dtype)?.largest
+    ElementType::from_dtype(dtype)?.largest
 }
 
 /// `T.max_value(dtype)`: the largest (finite) value.
@@ -84,7 +84,7 @@ pub fn max_value(dtype: DType, span: Span) -> Result<Expr> {
 /// `T.min_value(dtype)`: the smallest (finite) value.
 pub fn min_value(dtype: DType, span: Span) -> Result<Expr> {
     let lowest = |m: f64| {
-        let format = ElementType::of(dtype).and_then(|row| row.format);
+        let format = ElementType::from_dtype(dtype).and_then(|row| row.format);
         match format.is_none_or(Minifloat::is_signed) {
             true => -m,
             false => 0.0,

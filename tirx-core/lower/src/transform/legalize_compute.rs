@@ -87,7 +87,7 @@ impl Legalize {
 
     /// Whether the target converts between a narrow float and float16 itself: float16 holds all its values.
     fn converts_directly(&self, value: &Expr, to: DType) -> bool {
-        let largest = |d: DType| ElementType::of(d.element()).and_then(|row| row.largest);
+        let largest = |d: DType| ElementType::from_dtype(d.element()).and_then(|row| row.largest);
         let held = |d: DType| largest(d) <= largest(DType::FLOAT16);
         let narrow = |d: DType| (self.unsupported)(d) && d.is_small_float() && held(d);
         let half = |d: DType| d.element() == DType::FLOAT16;

@@ -70,7 +70,7 @@ impl Parser<'_> {
         let token = self.bump();
         let range = token.range();
         let whole = self.text(token);
-        let opening = text::Opening::of(whole);
+        let opening = text::Opening::parse(whole);
         let inner = &whole[opening.len..whole.len() - opening.quotes];
         let at = token.start + opening.len as u32;
         if !opening.is_bytes {
@@ -103,7 +103,7 @@ impl Parser<'_> {
     fn fstring(&mut self) -> Result<FString> {
         let start = self.start();
         let opening = self.bump();
-        let kind = match text::Opening::of(self.text(opening)).is_raw {
+        let kind = match text::Opening::parse(self.text(opening)).is_raw {
             true => LiteralKind::RawFormatted,
             false => LiteralKind::Formatted,
         };

@@ -14,7 +14,7 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    pub(super) fn of(string: &str) -> Opening {
+    pub(super) fn parse(string: &str) -> Opening {
         let bytes = string.as_bytes();
         let prefix = bytes.iter().take_while(|b| b.is_ascii_alphabetic()).count();
         let has = |letter: u8| bytes[..prefix].iter().any(|b| b.to_ascii_lowercase() == letter);

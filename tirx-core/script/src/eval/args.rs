@@ -63,7 +63,7 @@ pub const fn keyword(name: &'static str) -> Param {
 
 impl Args {
     /// Arguments by position only.
-    pub fn of(values: impl IntoIterator<Item = Value>, span: Span) -> Args {
+    pub fn positional(values: impl IntoIterator<Item = Value>, span: Span) -> Args {
         Args {
             positional: values.into_iter().map(|v| (v, span)).collect(),
             ..Args::default()

@@ -25,7 +25,9 @@ impl Interpreter {
             Value::Module(m) => match (m.scope.get_own(name), m.scope.get_own("__getattr__")) {
                 (None, Some(other)) if !name.starts_with("__") => {
                     let name = Value::str(name);
-                    return self.call_value(&other, Args::of([name], span), span).map(Some);
+                    return self
+                        .call_value(&other, Args::positional([name], span), span)
+                        .map(Some);
                 }
                 (own, _) => own,
             },
@@ -65,7 +67,7 @@ impl Interpreter {
                     Some(Value::builtin("_make", move |interp, args, span| {
                         let [(items, at)] = args.exactly("_make", ["iterable"], span)?;
                         let items = interp.iterate(&items, at)?;
-                        interp.construct(&class, Args::of(items, at), span)
+                        interp.construct(&class, Args::positional(items, at), span)
                     }))
                 }
                 "__members__" if matches!(&*c.kind.borrow(), ClassKind::Enum { .. }) => {

@@ -321,7 +321,7 @@ fn extreme(interp: &mut Interpreter, mut args: Args, span: Span, name: &'static 
             ));
         }
         let k = match &key {
-            Some(f) => interp.call_value(f, Args::of([item.clone()], span), span)?,
+            Some(f) => interp.call_value(f, Args::positional([item.clone()], span), span)?,
             None => item.clone(),
         };
         let better = match &best {
@@ -398,7 +398,7 @@ pub(super) fn abs(interp: &mut Interpreter, args: Args, span: Span) -> Result<Va
     match interp.plain_number(&value) {
         Value::Float(v) => Ok(Value::Float(v.abs())),
         Value::Expr(_) => match crate::lang::attribute("T", "abs") {
-            Some(f) => interp.call_value(&f, Args::of([value], at), span),
+            Some(f) => interp.call_value(&f, Args::positional([value], at), span),
             None => error(at, "abs() needs a value that is known at compile time"),
         },
         v => match v.as_int() {
@@ -429,7 +429,7 @@ fn round(interp: &mut Interpreter, args: Args, span: Span) -> Result<Value> {
         && let Some(f) = interp.class_attribute(&i.class, "__round__")
     {
         let digits = bound[1].iter().map(|d| d.0.clone());
-        return interp.call_method(&f, value, Args::of(digits, span), span);
+        return interp.call_method(&f, value, Args::positional(digits, span), span);
     }
     match (&interp.plain_number(value), digits) {
         (Value::Float(v), None) if v.is_finite() && v.abs() < 1e38 => {

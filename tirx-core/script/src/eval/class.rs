@@ -208,7 +208,7 @@ impl Interpreter {
             if let Some(value @ Value::Instance(_)) = &value
                 && let Some(hook) = self.descriptor_method(value, "__set_name__")
             {
-                let args = Args::of([receiver.clone(), Value::Str(name)], span);
+                let args = Args::positional([receiver.clone(), Value::Str(name)], span);
                 self.call_method(&hook, value, args, span)?;
             }
         }
@@ -265,7 +265,7 @@ impl Interpreter {
         match self.descriptor_method(&value, "__get__") {
             Some(get) => {
                 let seen = receiver.cloned().unwrap_or(Value::None);
-                let args = Args::of([seen, Value::Class(class.clone())], span);
+                let args = Args::positional([seen, Value::Class(class.clone())], span);
                 self.call_method(&get, &value, args, span)
             }
             None => Ok(value),
@@ -387,7 +387,7 @@ impl Interpreter {
         }
         if let Some(f) = self.class_attribute(&instance.class, "__getattr__") {
             return self
-                .call_method(&f, &receiver, Args::of([Value::str(name)], span), span)
+                .call_method(&f, &receiver, Args::positional([Value::str(name)], span), span)
                 .map(Some);
         }
         Ok(None)
@@ -409,7 +409,7 @@ impl Interpreter {
                 {
                     return match &d.setter {
                         Some(f) => {
-                            self.call_method(&f.clone(), target, Args::of([value], span), span)?;
+                            self.call_method(&f.clone(), target, Args::positional([value], span), span)?;
                             Ok(())
                         }
                         None => self.raise(
@@ -422,12 +422,17 @@ impl Interpreter {
                 if let Some(place) = self.class_attribute(&i.class, name)
                     && let Some(set) = self.descriptor_method(&place, "__set__")
                 {
-                    let args = Args::of([target.clone(), value], span);
+                    let args = Args::positional([target.clone(), value], span);
                     self.call_method(&set, &place, args, span)?;
                     return Ok(());
                 }
                 if let Some(f) = self.class_attribute(&i.class, "__setattr__") {
-                    self.call_method(&f, target, Args::of([Value::str(name), value], span), span)?;
+                    self.call_method(
+                        &f,
+                        target,
+                        Args::positional([Value::str(name), value], span),
+                        span,
+                    )?;
                     return Ok(());
                 }
                 let frozen = i.class.data().is_some_and(|d| d.frozen);

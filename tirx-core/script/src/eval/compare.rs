@@ -39,7 +39,7 @@ impl Interpreter {
                 if let Value::Instance(i) = a
                     && let Some(f) = self.class_attribute(&i.class, "__ne__")
                 {
-                    let result = self.call_method(&f, a, Args::of([b.clone()], span), span)?;
+                    let result = self.call_method(&f, a, Args::positional([b.clone()], span), span)?;
                     if !matches!(result, Value::NotImplemented) {
                         return Ok(result);
                     }
@@ -52,7 +52,7 @@ impl Interpreter {
                     if let Value::Instance(i) = x
                         && let Some(f) = self.class_attribute(&i.class, name)
                     {
-                        let result = self.call_method(&f, x, Args::of([y.clone()], span), span)?;
+                        let result = self.call_method(&f, x, Args::positional([y.clone()], span), span)?;
                         if !matches!(result, Value::NotImplemented) {
                             return Ok(result);
                         }
@@ -103,7 +103,7 @@ impl Interpreter {
         for (x, y) in [(a, b), (b, a)] {
             if let Value::Instance(i) = x {
                 if let Some(f) = self.class_attribute(&i.class, "__eq__") {
-                    let v = self.call_method(&f, x, Args::of([y.clone()], span), span)?;
+                    let v = self.call_method(&f, x, Args::positional([y.clone()], span), span)?;
                     if !matches!(v, Value::NotImplemented) {
                         return self.truth(&v, span);
                     }
@@ -242,7 +242,7 @@ impl Interpreter {
         if let Value::Instance(i) = a
             && let Some(f) = self.class_attribute(&i.class, "__lt__")
         {
-            let less = self.call_method(&f, a, Args::of([b.clone()], span), span)?;
+            let less = self.call_method(&f, a, Args::positional([b.clone()], span), span)?;
             if self.truth(&less, span)? {
                 return Ok(Some(Ordering::Less));
             }
@@ -305,7 +305,7 @@ impl Interpreter {
                 let f = self
                     .class_attribute(&i.class, "__contains__")
                     .unwrap_or(Value::None);
-                let v = self.call_method(&f, container, Args::of([item.clone()], span), span)?;
+                let v = self.call_method(&f, container, Args::positional([item.clone()], span), span)?;
                 self.truth(&v, span)
             }
             _ => {

@@ -114,7 +114,7 @@ fn instruction(op: Op, parameters: &[(&'static str, Option<i128>)], args: Args, 
     };
     let list: Vec<Expr> = op.row().args.iter().map(|arg| get(arg.name)).collect();
     let operands = Operands::read(op.row(), &list);
-    match operands.and_then(|operands| Instruction::of(&operands).descriptor()) {
+    match operands.and_then(|operands| Instruction::from_call(&operands).descriptor()) {
         Ok(bits) => Ok(Value::Int(bits.into())),
         Err(message) => error(span, format!("encode_instr_descriptor: {message}")),
     }

@@ -117,7 +117,7 @@ impl Interpreter {
         if let Some(f) = self.class_attribute(class, "_missing_") {
             let f = super::construct::static_function(&f);
             let class = Value::Class(class.clone());
-            let found = self.call_method(&f, &class, Args::of([value.clone()], span), span)?;
+            let found = self.call_method(&f, &class, Args::positional([value.clone()], span), span)?;
             if !matches!(found, Value::None) {
                 return Ok(found);
             }
@@ -209,7 +209,7 @@ impl Interpreter {
                             Value::Tuple(items) => items.to_vec(),
                             _ => vec![value],
                         };
-                        self.call_method(&init, &member, Args::of(items, class.span), class.span)?;
+                        self.call_method(&init, &member, Args::positional(items, class.span), class.span)?;
                     }
                     member
                 }

@@ -497,7 +497,7 @@ impl Interpreter {
                 return error(span, "a choice at run time needs T.if_then_else");
             };
             return self
-                .call_value(&function, Args::of([test, a, b], span), span)
+                .call_value(&function, Args::positional([test, a, b], span), span)
                 .map(|v| at(v, span));
         }
         if self.truth(&test, self.span(&*e.test))? {

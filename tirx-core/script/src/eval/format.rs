@@ -209,7 +209,7 @@ impl Interpreter {
         if let Value::Instance(i) = value
             && let Some(f) = self.class_attribute(&i.class, "__format__")
         {
-            let v = self.call_method(&f, value, Args::of([Value::str(spec)], span), span)?;
+            let v = self.call_method(&f, value, Args::positional([Value::str(spec)], span), span)?;
             return Ok(v.as_str().unwrap_or_default().to_string());
         }
         if spec.is_empty() {

@@ -48,7 +48,7 @@ pub(super) fn functools(name: &'static str) -> Option<Value> {
                 );
             };
             for item in items {
-                total = interp.call_value(function, Args::of([total, item], span), span)?;
+                total = interp.call_value(function, Args::positional([total, item], span), span)?;
             }
             Ok(total)
         }),

@@ -69,7 +69,7 @@ impl Interpreter {
             }
             Value::Instance(i) => {
                 if let Some(f) = self.class_attribute(&i.class, "__getitem__") {
-                    return self.call_method(&f, value, Args::of([index.clone()], span), span);
+                    return self.call_method(&f, value, Args::positional([index.clone()], span), span);
                 }
                 if i.class.is_named_tuple() {
                     let items: Vec<Value> = i.fields.borrow().iter().map(|f| f.1.clone()).collect();
@@ -85,7 +85,7 @@ impl Interpreter {
             Value::Class(c) => match self.class_attribute(c, "__class_getitem__") {
                 Some(f) => {
                     let f = super::construct::static_function(&f);
-                    self.call_method(&f, value, Args::of([index.clone()], span), span)
+                    self.call_method(&f, value, Args::positional([index.clone()], span), span)
                 }
                 None => Ok(value.clone()),
             },
@@ -237,7 +237,7 @@ impl Interpreter {
             }
             Value::Instance(i) => match self.class_attribute(&i.class, "__setitem__") {
                 Some(f) => {
-                    self.call_method(&f, target, Args::of([index.clone(), value], span), span)?;
+                    self.call_method(&f, target, Args::positional([index.clone(), value], span), span)?;
                     Ok(())
                 }
                 None => error(
@@ -298,7 +298,7 @@ impl Interpreter {
                 let f = self
                     .class_attribute(&i.class, "__delitem__")
                     .unwrap_or(Value::None);
-                self.call_method(&f, target, Args::of([index.clone()], span), span)?;
+                self.call_method(&f, target, Args::positional([index.clone()], span), span)?;
                 Ok(())
             }
             other => self.raise(

@@ -192,7 +192,7 @@ impl Interpreter {
     fn until(&self, method: Value, receiver: Value, end: &'static str, from: Option<i128>) -> Value {
         let mut at = from;
         Iter::native(move |interp, span| {
-            let args = Args::of(at.map(Value::Int), span);
+            let args = Args::positional(at.map(Value::Int), span);
             at = at.map(|n| n + 1);
             match interp.call_method(&method, &receiver, args, span) {
                 Ok(v) => Ok(Some(v)),

@@ -76,7 +76,9 @@ pub(super) fn map(interp: &mut Interpreter, args: Args, span: Span) -> Result<Va
         match interp.next_item(&rows, span)? {
             Some(row) => {
                 let row = row.as_items().unwrap_or_default();
-                interp.call_value(&function, Args::of(row, span), span).map(Some)
+                interp
+                    .call_value(&function, Args::positional(row, span), span)
+                    .map(Some)
             }
             None => Ok(None),
         }
@@ -90,7 +92,7 @@ pub(super) fn filter(interp: &mut Interpreter, args: Args, span: Span) -> Result
         while let Some(item) = interp.next_item(&items, span)? {
             let keep = match &function {
                 Value::None => item.clone(),
-                f => interp.call_value(f, Args::of([item.clone()], span), span)?,
+                f => interp.call_value(f, Args::positional([item.clone()], span), span)?,
             };
             if interp.truth(&keep, span)? {
                 return Ok(Some(item));

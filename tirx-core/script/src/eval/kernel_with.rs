@@ -111,7 +111,7 @@ impl Interpreter {
         };
         let raised = self.exceptions.raised.clone();
         let exit = self.get_attribute(context, "__exit__", at)?;
-        let swallow = self.call_value(&exit, Args::of(about, at), at)?;
+        let swallow = self.call_value(&exit, Args::positional(about, at), at)?;
         if result.is_err() {
             if self.truth(&swallow, at)? {
                 self.exceptions.raised = None;

@@ -144,7 +144,7 @@ pub(super) fn names(path: &str) -> impl Iterator<Item = &'static str> {
 /// All names that the text of a module defines.
 fn defined(path: &str) -> impl Iterator<Item = &'static str> {
     let at = TEXTS.iter().position(|(p, _)| *p == path);
-    at.map(|at| Parts::of(at).names()).into_iter().flatten()
+    at.map(|at| Parts::from_module(at).names()).into_iter().flatten()
 }
 
 impl Interpreter {
@@ -184,7 +184,7 @@ impl Interpreter {
             None => {
                 let scope = Scope::new(ScopeKind::Library(at), None);
                 self.session.library.insert(at, scope.clone());
-                self.run_part(&scope, Parts::of(at).head())?;
+                self.run_part(&scope, Parts::from_module(at).head())?;
                 scope
             }
         };
@@ -201,7 +201,7 @@ impl Interpreter {
         if let Some(value) = scope.get_own(name) {
             return Ok(Some(value));
         }
-        let Some(part) = Parts::of(module).defining(name) else {
+        let Some(part) = Parts::from_module(module).defining(name) else {
             return Ok(None);
         };
         self.run_part(scope, part)?;

@@ -305,7 +305,7 @@ pub(super) fn sort(
     let mut keyed = Vec::with_capacity(items.len());
     for item in items {
         let k = match &key {
-            Some(f) => interp.call_value(f, Args::of([item.clone()], span), span)?,
+            Some(f) => interp.call_value(f, Args::positional([item.clone()], span), span)?,
             None => item.clone(),
         };
         keyed.push((k, item));

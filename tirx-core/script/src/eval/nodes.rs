@@ -205,7 +205,7 @@ impl Transform<'_> {
         if matches!(function, Value::None) || self.failed.is_some() {
             return None;
         }
-        let args = Args::of([node(stmt)], self.span);
+        let args = Args::positional([node(stmt)], self.span);
         let answer = self.interp.call_value(function, args, self.span);
         let answer = answer.and_then(|answer| match &answer {
             Value::None => Ok(None),

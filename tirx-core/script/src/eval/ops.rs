@@ -88,7 +88,7 @@ impl Interpreter {
             }
             (Value::Instance(i), _) => {
                 if let Some(f) = self.class_attribute(&i.class, in_place_name(op)) {
-                    let result = self.call_method(&f, a, Args::of([b.clone()], span), span)?;
+                    let result = self.call_method(&f, a, Args::positional([b.clone()], span), span)?;
                     if !matches!(result, Value::NotImplemented) {
                         return Ok(result);
                     }
@@ -110,7 +110,7 @@ impl Interpreter {
         if let Value::Instance(i) = a
             && let Some(function) = self.class_attribute(&i.class, method)
         {
-            let result = self.call_method(&function, a, Args::of([b.clone()], span), span)?;
+            let result = self.call_method(&function, a, Args::positional([b.clone()], span), span)?;
             if !matches!(result, Value::NotImplemented) {
                 return Ok(result);
             }
@@ -118,7 +118,7 @@ impl Interpreter {
         if let Value::Instance(i) = b
             && let Some(function) = self.class_attribute(&i.class, reflected)
         {
-            let result = self.call_method(&function, b, Args::of([a.clone()], span), span)?;
+            let result = self.call_method(&function, b, Args::positional([a.clone()], span), span)?;
             if !matches!(result, Value::NotImplemented) {
                 return Ok(result);
             }

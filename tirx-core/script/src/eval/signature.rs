@@ -27,7 +27,7 @@ pub(super) fn signature(interp: &mut Interpreter, args: Args, span: Span) -> Res
     let Some(make) = interp.library_name("inspect", "signature_of")? else {
         return error(span, "the library has no inspect.signature");
     };
-    interp.call_value(&make, Args::of([Value::list(described)], span), span)
+    interp.call_value(&make, Args::positional([Value::list(described)], span), span)
 }
 
 const ANNOTATIONS: &str = "__annotations__";

@@ -390,7 +390,7 @@ impl Interpreter {
                 };
                 if let Some(f) = self.class_attribute(&i.class, "__delattr__") {
                     let name = Value::str(a.attr.as_str());
-                    self.call_method(&f, &object, Args::of([name], span), span)?;
+                    self.call_method(&f, &object, Args::positional([name], span), span)?;
                     return Ok(());
                 }
                 let mut fields = i.fields.borrow_mut();
@@ -440,7 +440,7 @@ impl Interpreter {
             if matches!(&decorator, Value::Unavailable(why) if super::modules::host_path(why).is_some()) {
                 continue;
             }
-            value = self.call_value(&decorator, Args::of([value], span), span)?;
+            value = self.call_value(&decorator, Args::positional([value], span), span)?;
         }
         Ok(value)
     }
@@ -462,7 +462,7 @@ impl Interpreter {
                 if matches!(&decorator, Value::Unavailable(why) if super::modules::host_path(why).is_some()) {
                     continue;
                 }
-                value = i.call_value(&decorator, Args::of([value.clone()], span), span)?;
+                value = i.call_value(&decorator, Args::positional([value.clone()], span), span)?;
             }
             Ok(())
         })?;

@@ -451,7 +451,9 @@ fn replace(interp: &mut Interpreter, call: &MethodCall) -> Result<Value> {
 }
 
 fn format_map(interp: &mut Interpreter, call: &MethodCall) -> Result<Value> {
-    let Value::Dict(dict) = interp.call_type("dict", Args::of([call.arg(0)], call.span), call.span)? else {
+    let Value::Dict(dict) =
+        interp.call_type("dict", Args::positional([call.arg(0)], call.span), call.span)?
+    else {
         return interp.raise("TypeError", call.span, "format_map() needs a dict");
     };
     let mut args = Args::default();

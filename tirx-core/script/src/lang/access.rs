@@ -27,7 +27,7 @@ struct Places {
 
 impl Places {
     /// Those of the elements.
-    fn of(interp: &Interpreter) -> Places {
+    fn from_interpreter(interp: &Interpreter) -> Places {
         Places {
             past: 0,
             never_runs: !interp.is_reached(),
@@ -290,7 +290,7 @@ fn check_vector(buffer: &Buffer, indices: &[Expr], span: Span) -> Result<()> {
 
 /// `buffer[index]`: an element, a vector (slices with a step), or a region.
 pub(super) fn load(interp: &Interpreter, buffer: &Buffer, index: &Value, span: Span) -> Result<Value> {
-    load_within(buffer, index, Places::of(interp), span)
+    load_within(buffer, index, Places::from_interpreter(interp), span)
 }
 
 /// As [`load`], for the address of an element: one past the last of the first dimension has one too. In raw bytes any
@@ -299,7 +299,7 @@ pub(super) fn address(interp: &Interpreter, buffer: &Buffer, index: &Value, span
     let raw = buffer.dtype == DType::UINT8 && buffer.shape.len() == 1;
     let places = Places {
         past: if raw { ALIGNED_UP } else { 1 },
-        ..Places::of(interp)
+        ..Places::from_interpreter(interp)
     };
     load_within(buffer, index, places, span)
 }
@@ -426,7 +426,7 @@ pub(super) fn store_stmt(
     predicate: Option<Expr>,
     span: Span,
 ) -> Result<Stmt> {
-    let parsed = parse(buffer, index, Places::of(interp), span)?;
+    let parsed = parse(buffer, index, Places::from_interpreter(interp), span)?;
     if parsed.len() < buffer.shape.len() {
         let (dims, given) = (buffer.shape.len(), parsed.len());
         let message = format!(

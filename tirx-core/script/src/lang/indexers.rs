@@ -165,7 +165,7 @@ fn moved(
         let address = columns_after(buffer, address, &offset, span)?;
         let change = Change {
             shape,
-            layout: Some(match Layout::of(buffer) {
+            layout: Some(match Layout::from_buffer(buffer) {
                 Some(Layout::Compose(swizzle, _)) => Layout::Compose(swizzle, Arc::new(tile)),
                 _ => Layout::Tile(Arc::new(tile)),
             }),
@@ -174,7 +174,7 @@ fn moved(
         let part = buffer.with(|node| node.allocated_addr[0] = address);
         return declare(interp, &part, name, change, span);
     }
-    let layout = Layout::of(buffer);
+    let layout = Layout::from_buffer(buffer);
     if let Some(Layout::Compose(swizzle, _)) = layout {
         // The swizzle acts on places in the whole storage, so the offset becomes an offset of the layout.
         match tile.offset.iter_mut().find(|(axis, _)| axis.is_memory()) {
@@ -271,7 +271,7 @@ fn reshaped(
     name: Arc<str>,
     span: Span,
 ) -> Result<Buffer> {
-    let layout = Layout::of(buffer);
+    let layout = Layout::from_buffer(buffer);
     let change = Change {
         shape,
         layout,

@@ -394,7 +394,9 @@ fn to_psum(layout: &Layout, args: Args, span: Span) -> Result<Value> {
             }
         }
     }
-    Ok(Value::Layout(Layout::Tile(Arc::new(TileLayout::of(shard)))))
+    Ok(Value::Layout(Layout::Tile(Arc::new(TileLayout::from_shard(
+        shard,
+    )))))
 }
 
 fn broadcast(layout: &Layout, args: Args, span: Span) -> Result<Value> {

@@ -58,7 +58,7 @@ fn value(name: &'static str) -> Value {
 
 /// What an axis counts, and in what; `None` for memory.
 fn scopes(axis: &Axis) -> Option<(&'static str, &'static str)> {
-    let (unit, whole) = axes::of(axis)?.levels()?;
+    let (unit, whole) = axes::row(axis)?.levels()?;
     Some((unit.name(), whole.name()))
 }
 

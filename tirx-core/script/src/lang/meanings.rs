@@ -376,7 +376,7 @@ const MEANINGS: &[(&str, &str)] = &[
 ];
 
 /// The description of a name that is not an operation: `T.alloc_buffer`.
-pub(super) fn of(name: &str) -> Option<&'static str> {
+pub(super) fn find(name: &str) -> Option<&'static str> {
     let name = name.strip_prefix("T.")?;
     let found = MEANINGS.iter().find(|(known, _)| *known == name);
     found.map(|(_, meaning)| *meaning)

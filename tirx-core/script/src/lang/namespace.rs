@@ -77,7 +77,7 @@ pub(super) fn described(name: &str) -> Option<(String, String)> {
             format!("The dtype {dtype}; as a function, conversion to it."),
         ));
     }
-    let meaning = match (meanings::of(name), op) {
+    let meaning = match (meanings::find(name), op) {
         (Some(meaning), _) => meaning.to_string(),
         (None, Some(op)) => op.info().doc.trim().to_string(),
         (None, None) => return None,
@@ -329,7 +329,7 @@ impl super::super::eval::Object for Wrapper {
             Wrapper::Optional => vec![index.clone()],
             Wrapper::Pointer => index.as_items().unwrap_or_else(|| vec![index.clone()]),
         };
-        self.call(interp, super::super::eval::Args::of(items, span), span)
+        self.call(interp, super::super::eval::Args::positional(items, span), span)
     }
 
     fn as_any(&self) -> &dyn std::any::Any {

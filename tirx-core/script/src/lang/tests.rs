@@ -22,7 +22,7 @@ fn run(interp: &mut Interpreter, function: &Value, args: Args) -> Result<Value> 
 }
 
 fn args(values: impl IntoIterator<Item = Value>) -> Args {
-    Args::of(values, Span::NONE)
+    Args::positional(values, Span::NONE)
 }
 
 /// `T.<name>(values)`.

@@ -503,7 +503,7 @@ impl Argument<'_> {
             .iter()
             .map(|p| Var::at(p.name.as_str(), ty.clone(), p.span))
             .collect();
-        let args = Args::of(vars.iter().map(|v| Value::Expr(Expr::var(v))), self.span);
+        let args = Args::positional(vars.iter().map(|v| Value::Expr(Expr::var(v))), self.span);
         let result = interp.call_value(value, args, self.span)?;
         let condition = super::condition(&result, self.span)?;
         Ok(TileArg::Lambda(vars, condition))

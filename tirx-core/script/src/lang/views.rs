@@ -68,7 +68,7 @@ fn no_layout<T>(what: &str, buffer: &Buffer, span: Span) -> Result<T> {
 }
 
 pub(super) fn tile_of(what: &str, buffer: &Buffer, span: Span) -> Result<Arc<TileLayout>> {
-    match Layout::of(buffer) {
+    match Layout::from_buffer(buffer) {
         Some(Layout::Tile(tile) | Layout::Compose(_, tile)) => Ok(tile),
         None => no_layout(what, buffer, span),
     }
@@ -133,7 +133,7 @@ pub(super) fn view(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<V
         ));
     }
     // The same elements in the same order: of a row-major buffer that is row-major again, in the plain form.
-    let keep = || match Layout::of(&buffer) {
+    let keep = || match Layout::from_buffer(&buffer) {
         Some(l) if l.is_row_major(&buffer.shape) => Some(Layout::row_major(&shape)),
         other => other,
     };
@@ -175,7 +175,7 @@ fn view_as(interp: &mut Interpreter, call: &MatchedCall, buffer: &Buffer, dtype:
         return call.fail("a buffer without dimensions cannot be viewed as another dtype");
     };
     // Flat storage already has its elements in order.
-    let tile = Layout::of(buffer);
+    let tile = Layout::from_buffer(buffer);
     let packed = |ratio| {
         tile.as_ref()
             .map(|t| layout_parts::pack(t, ratio, span))
@@ -253,7 +253,7 @@ pub(super) fn local(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<
         }
     }
     if shape.is_empty() || given.is_none() {
-        let Some(layout) = Layout::of(&buffer) else {
+        let Some(layout) = Layout::from_buffer(&buffer) else {
             return no_layout(call.function, &buffer, span);
         };
         let storage = layout_parts::storage(&layout);
@@ -300,7 +300,7 @@ pub(super) fn permuted(
     let groups = groups("permute", buffer, &tile, span)?;
     let change = Change {
         shape: order.iter().map(|d| buffer.shape[*d].clone()).collect(),
-        layout: Layout::of(buffer).map(|layout| {
+        layout: Layout::from_buffer(buffer).map(|layout| {
             layout.with_tile(TileLayout {
                 shard: order.iter().flat_map(|d| groups[*d].clone()).collect(),
                 ..(*tile).clone()

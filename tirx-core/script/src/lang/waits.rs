@@ -53,7 +53,7 @@ fn wait_until(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value>
     let predicate = match call.get("predicate") {
         Some((value @ (Value::Function(_) | Value::Builtin(_)), at)) => {
             let value = value.clone();
-            interp.call_value(&value, Args::of([element.clone()], at), at)?
+            interp.call_value(&value, Args::positional([element.clone()], at), at)?
         }
         Some((value, _)) => value.clone(),
         None => Value::None,
@@ -65,7 +65,7 @@ fn wait_until(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value>
     };
     let load = |interp: &mut Interpreter, order: &str, into: Value| {
         let text = format!("ld.{order}.{scope}.{space}.{word}");
-        let args = Args::of([into, Value::Expr(pointer.clone())], call.span);
+        let args = Args::positional([into, Value::Expr(pointer.clone())], call.span);
         let chain = mnemonic::subscript(&Value::Str(text.into()), call.span)?;
         interp.call_value(&chain, args, call.span)
     };

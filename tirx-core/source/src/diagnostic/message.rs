@@ -112,7 +112,7 @@ impl Message {
 
     /// Resolves a diagnostic. If its span is in code that other code calls, each of these calls becomes a note after the diagnostic's own
     /// notes, up to `MAX_NOTES` notes in total; a call that a note already points at is left out.
-    pub fn of(diagnostic: &Diagnostic, sources: &SourceMap) -> Message {
+    pub fn from_diagnostic(diagnostic: &Diagnostic, sources: &SourceMap) -> Message {
         let mut message = Message::new(Level::Error, diagnostic.message.as_str());
         message.place = TextRange::from_span(sources, diagnostic.span);
         if let Some(place) = &mut message.place {
@@ -263,7 +263,7 @@ mod tests {
     fn message() -> Message {
         let mut sources = SourceMap::new();
         let file = sources.add("k.py", "x = 1\ny = é + z\n");
-        Message::of(
+        Message::from_diagnostic(
             &Diagnostic::new(Span::new(file, 15, 16), "unknown name \"z\"")
                 .label("here")
                 .note(Span::new(file, 0, 1), "\"x\" is declared here")
@@ -294,7 +294,8 @@ mod tests {
         let text = format!("x = [{}oops, {}]\n", "1, ".repeat(1000), "2, ".repeat(1000));
         let at = text.find("oops").unwrap() as u32;
         let file = sources.add("k.py", &text);
-        let message = Message::of(&Diagnostic::new(Span::new(file, at, at + 4), "what"), &sources);
+        let message =
+            Message::from_diagnostic(&Diagnostic::new(Span::new(file, at, at + 4), "what"), &sources);
         let shown = message.render(false);
         let lines: Vec<&str> = shown.lines().collect();
         assert_eq!(lines[1], " --> k.py:1:3006");

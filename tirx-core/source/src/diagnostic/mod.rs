@@ -73,7 +73,7 @@ impl Diagnostic {
 
     /// The error as text for people, in the form of rustc's messages. Ends with a newline.
     pub fn render(&self, sources: &SourceMap) -> String {
-        Message::of(self, sources).render(false)
+        Message::from_diagnostic(self, sources).render(false)
     }
 }
 
@@ -92,7 +92,10 @@ pub struct Diagnostics(pub Vec<Diagnostic>);
 impl Diagnostics {
     /// All errors with their places resolved.
     pub fn messages(&self, sources: &SourceMap) -> Vec<Message> {
-        self.0.iter().map(|d| Message::of(d, sources)).collect()
+        self.0
+            .iter()
+            .map(|d| Message::from_diagnostic(d, sources))
+            .collect()
     }
 
     /// All errors as text for people.

@@ -16,7 +16,7 @@ pub enum Scope {
 
 impl Scope {
     /// The scope of a modifier.
-    pub fn of(name: &str) -> Scope {
+    pub fn from_modifier(name: &str) -> Scope {
         match name {
             "cta" => Scope::Cta,
             "cluster" => Scope::Cluster,

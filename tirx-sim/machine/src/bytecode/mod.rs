@@ -536,7 +536,7 @@ pub enum Axis {
 }
 
 impl Axis {
-    pub fn of(tag: &str) -> Option<Axis> {
+    pub fn from_tag(tag: &str) -> Option<Axis> {
         let (name, dim) = tag.split_once('.')?;
         let dim = match dim {
             "x" => 0,

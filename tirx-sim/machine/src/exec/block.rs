@@ -151,7 +151,7 @@ impl Block {
         shared.named.clear();
         shared.named_phases.clear();
         shared.at_barrier = 0;
-        shared.draws = Draws::of(ctx.seed ^ shared.linear.wrapping_mul(0x1f83_d9ab_fb41_bd6b));
+        shared.draws = Draws::from_seed(ctx.seed ^ shared.linear.wrapping_mul(0x1f83_d9ab_fb41_bd6b));
         shared.sheet = None;
         shared.bank.reset();
         shared.waited = false;

@@ -52,7 +52,7 @@ impl Cells {
                     let place = &mut places[first + at[lane as usize] as usize];
                     let written = place.is_written();
                     place
-                        .read(order, mark.of(1 << lane), lane, lenient)
+                        .read(order, mark.with_lanes(1 << lane), lane, lenient)
                         .map_err(|conflict| (lane, conflict.into()))?;
                     if !written {
                         return Err((lane, Finding::Uninitialized));
@@ -76,7 +76,7 @@ impl Cells {
         match self {
             Cells::Coarse(pages) => pages.write(order, at, Stamp::new(order, warp, pc), lane, same),
             Cells::Fine(places) => {
-                let mark = order.mark(warp, pc, Kind::Plain).of(1 << lane);
+                let mark = order.mark(warp, pc, Kind::Plain).with_lanes(1 << lane);
                 places[at].write(order, mark, lane, same).map_err(Finding::from)
             }
         }
@@ -105,7 +105,7 @@ impl Shared {
                     .try_for_each(|at| pages.read(order, at, stamp, lane))
             }
             Cells::Fine(cells) => {
-                let mark = order.mark(warp, pc, Kind::Plain).of(1 << lane);
+                let mark = order.mark(warp, pc, Kind::Plain).with_lanes(1 << lane);
                 for place in &mut cells[places] {
                     let written = place.is_written();
                     place.read(order, mark, lane, access.swapped)?;
@@ -214,7 +214,7 @@ pub(super) fn strong_element(
     if let (Cells::Fine(cells), true) = (cells, misses)
         && access.writes
     {
-        let mark = order.mark(warp, pc, Kind::Plain).of(1 << lane);
+        let mark = order.mark(warp, pc, Kind::Plain).with_lanes(1 << lane);
         cells[first].replaced(before, mark);
     }
     Ok(None)
@@ -242,7 +242,7 @@ pub(super) fn strong(
             }
         }
         Cells::Fine(cells) => {
-            let mark = order.mark(warp, pc, Kind::Plain).of(1 << lane);
+            let mark = order.mark(warp, pc, Kind::Plain).with_lanes(1 << lane);
             for place in &mut cells[places] {
                 let written = place.is_written();
                 place.strong(order, mark, lane, access)?;
@@ -276,7 +276,7 @@ pub(super) fn plain(
             }
         }
         Cells::Fine(cells) => {
-            let mark = order.mark(warp, pc, Kind::Plain).of(1 << lane);
+            let mark = order.mark(warp, pc, Kind::Plain).with_lanes(1 << lane);
             for place in &mut cells[places] {
                 match written {
                     Some(same) => place.write(order, mark, lane, same)?,

@@ -25,7 +25,7 @@ pub(super) struct Peers<'a> {
 
 impl<'a> Peers<'a> {
     /// The block at `at` of a cluster, and the others.
-    pub(super) fn of(cluster: &'a mut [Block], at: usize) -> Option<(&'a mut Block, Peers<'a>)> {
+    pub(super) fn split(cluster: &'a mut [Block], at: usize) -> Option<(&'a mut Block, Peers<'a>)> {
         let (before, rest) = cluster.split_at_mut_checked(at)?;
         let (block, after) = rest.split_first_mut()?;
         Some((

@@ -133,7 +133,7 @@ impl Machine<'_, '_> {
                 (lane as u32, place + part)
             });
             result = result.and(sheet.each(ledger, places, |place, lane| {
-                place.read(order, mark.of(1 << lane), lane, access.swapped)
+                place.read(order, mark.with_lanes(1 << lane), lane, access.swapped)
             }));
         }
         match result {
@@ -178,7 +178,7 @@ impl Machine<'_, '_> {
             let (word, value) = (&words[at[lane as usize] as usize], values[lane as usize]);
             if let Some(place) = place {
                 let same = word.load(Ordering::Relaxed) == value;
-                place.write(order, mark.of(1 << lane), lane, same)?;
+                place.write(order, mark.with_lanes(1 << lane), lane, same)?;
             }
             // The value is written when all its places have been checked: a later lane's value is compared with it.
             if part == last {
@@ -218,7 +218,7 @@ impl Machine<'_, '_> {
         let sheet = self.sheet(storage);
         if let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) {
             let order = &self.shared.order;
-            let mark = self.through(access, order.mark(self.id, pc, Kind::Plain).of(1 << lane));
+            let mark = self.through(access, order.mark(self.id, pc, Kind::Plain).with_lanes(1 << lane));
             let places = ledger.places(offset, size).map(|place| (lane, place));
             let done = sheet.each(ledger, places, |place, lane| match access.constant {
                 true => place.read_constant(order, mark, lane),
@@ -270,7 +270,7 @@ impl Machine<'_, '_> {
         if let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) {
             let same = storage.load(offset, size) == bits;
             let order = &self.shared.order;
-            let mark = self.through(access, order.mark(self.id, pc, Kind::Plain).of(1 << lane));
+            let mark = self.through(access, order.mark(self.id, pc, Kind::Plain).with_lanes(1 << lane));
             let places = ledger.places(offset, size).map(|place| (lane, place));
             let done = sheet.each(ledger, places, |place, lane| place.write(order, mark, lane, same));
             if let Err((_, conflict)) = done {
@@ -316,7 +316,11 @@ impl Machine<'_, '_> {
         let (Some(ledger), Some(sheet)) = (&self.ctx.ledger, &sheet) else {
             return Ok(step());
         };
-        let plain = self.shared.order.mark(self.id, pc, Kind::Plain).of(1 << lane);
+        let plain = self
+            .shared
+            .order
+            .mark(self.id, pc, Kind::Plain)
+            .with_lanes(1 << lane);
         let mark = self.through(access, plain);
         let misses = self.ctx.misses_writes() && strong.scope >= Scope::Gpu && !strong.polled;
         let Shared {

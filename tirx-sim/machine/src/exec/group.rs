@@ -74,7 +74,7 @@ impl Group {
             let (mut progress, mut yields) = (false, false);
             for cluster in self.blocks.chunks_mut(size) {
                 for at in 0..cluster.len() {
-                    if let Some((block, peers)) = Peers::of(cluster, at)
+                    if let Some((block, peers)) = Peers::split(cluster, at)
                         && !block.done()
                     {
                         let ran = block.run(ctx, peers);

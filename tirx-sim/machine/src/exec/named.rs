@@ -152,7 +152,7 @@ impl Machine<'_, '_> {
             self.excuse(pc, Excusable::DoubleArrival, trap)?;
         }
         let order = &mut self.shared.order;
-        let mark = order.mark(self.id, pc, Kind::Cta).of(mask);
+        let mark = order.mark(self.id, pc, Kind::Cta).with_lanes(mask);
         let arrivals = self.shared.named.entry(id).or_insert_with(|| Arrivals {
             threads,
             counted,

@@ -172,7 +172,7 @@ impl Machine<'_, '_> {
             registers.awaited.insert(self.id, count);
             return Ok(false);
         }
-        let mark = order.mark(self.id, pc, Kind::Cta).of(mask);
+        let mark = order.mark(self.id, pc, Kind::Cta).with_lanes(mask);
         let ordered =
             |mark: Mark| !order.check || mark.warp() == self.id || order.ordered(mark, self.id, lane);
         registers

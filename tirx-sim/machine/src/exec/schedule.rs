@@ -45,7 +45,7 @@ pub(super) struct Draws {
 }
 
 impl Draws {
-    pub(super) fn of(seed: u64) -> Draws {
+    pub(super) fn from_seed(seed: u64) -> Draws {
         Draws {
             seed,
             ..Draws::default()

@@ -102,7 +102,7 @@ impl Clocks {
     }
 
     /// What some lanes know together.
-    fn of(&mut self, block: u32, warp: usize, mask: u32) -> Events {
+    fn join_lanes(&mut self, block: u32, warp: usize, mask: u32) -> Events {
         let mut all = Events::default();
         for lane in lanes(mask) {
             all.join(self.at(block, warp, lane));
@@ -125,7 +125,7 @@ impl Clocks {
         if (committed, waited) == (commits, before) {
             return;
         }
-        let mut all = self.of(number, warp, FULL);
+        let mut all = self.join_lanes(number, warp, FULL);
         if waited > before {
             let first = warp / wgmma::WARPS * wgmma::WARPS;
             let others = (first..first + wgmma::WARPS).filter_map(|other| self.commits.get(&(number, other)));
@@ -142,7 +142,7 @@ impl Clocks {
     fn meet(&mut self, met: &[(u32, usize, u32)]) {
         let mut all = Events::default();
         for (block, warp, mask) in met {
-            all.join(&self.of(*block, *warp, *mask));
+            all.join(&self.join_lanes(*block, *warp, *mask));
         }
         for (block, warp, mask) in met {
             self.set(*block, *warp, *mask, &all);
@@ -263,7 +263,7 @@ impl Steps<'_, '_> {
                     let who = actor(block, warp, mask);
                     if block.sleeps_for(ctx, warp, (inst, mask)).is_some() {
                         let footprint = block.touched_by_wait(ctx, warp, (inst, mask));
-                        let known = self.clocks.of(number, warp, mask);
+                        let known = self.clocks.join_lanes(number, warp, mask);
                         self.exploration.waits(who, &footprint, &known);
                     }
                 }
@@ -289,7 +289,7 @@ impl Steps<'_, '_> {
                     break;
                 };
                 let at = cluster.iter().position(|b| b.shared.order.block == number);
-                let Some((block, mut peers)) = Peers::of(cluster, at.unwrap_or(0)) else {
+                let Some((block, mut peers)) = Peers::split(cluster, at.unwrap_or(0)) else {
                     break;
                 };
                 let Some((warp, index)) = strand_of(block, who) else {
@@ -316,7 +316,7 @@ impl Steps<'_, '_> {
             for group in &mut self.groups {
                 for cluster in group.blocks.chunks_mut(cluster_size(ctx)) {
                     for at in 0..cluster.len() {
-                        if let Some((block, peers)) = Peers::of(cluster, at) {
+                        if let Some((block, peers)) = Peers::split(cluster, at) {
                             moved |= settle_block(ctx, block, peers, clocks, polls, ended)?;
                         }
                     }
@@ -406,7 +406,7 @@ impl Steps<'_, '_> {
             .iter()
             .position(|block| block.shared.order.block == number)
             .unwrap_or(0);
-        let Some((block, mut peers)) = Peers::of(cluster, at) else {
+        let Some((block, mut peers)) = Peers::split(cluster, at) else {
             return Ok(());
         };
         block.shared.touched.clear();
@@ -419,7 +419,7 @@ impl Steps<'_, '_> {
                 let (mask, pc) = (strand.mask, strand.pc);
                 self.trail.push((who, pc));
                 let who = who.in_order(0);
-                let mut known = self.clocks.of(number, warp, mask);
+                let mut known = self.clocks.join_lanes(number, warp, mask);
                 strand.status = Status::Ready;
                 if let Some(turn) = &mut strand.turn {
                     turn.acts(self.exploration.depth());

@@ -87,7 +87,7 @@ impl Format {
     }
 
     fn mini(self) -> Option<Minifloat> {
-        Minifloat::of(match self {
+        Minifloat::from_type_code(match self {
             Format::E4m3 | Format::Ue4m3 => TypeCode::Float8_e4m3fn,
             Format::E5m2 => TypeCode::Float8_e5m2,
             Format::E2m3 => TypeCode::Float6_e2m3fn,

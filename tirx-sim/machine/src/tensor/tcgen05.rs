@@ -41,7 +41,7 @@ pub enum Kind {
 
 impl Kind {
     /// The kind whose operands have these dtypes.
-    pub fn of(d: &str, a: &str, b: &str, scale: Option<&str>) -> Outcome<Kind> {
+    pub fn from_dtypes(d: &str, a: &str, b: &str, scale: Option<&str>) -> Outcome<Kind> {
         let formats = (Format::named(a), Format::named(b));
         let (Some(x), Some(y)) = formats else {
             return Err(format!("tcgen05.mma of {a} and {b}"));
@@ -429,17 +429,20 @@ mod tests {
 
     #[test]
     fn kinds_follow_dtypes() {
-        assert_eq!(Kind::of("float32", "bfloat16", "bfloat16", None), Ok(Kind::F16));
-        assert_eq!(Kind::of("int32", "int8", "uint8", None), Ok(Kind::I8));
         assert_eq!(
-            Kind::of("float32", "float8_e4m3fn", "float4_e2m1fn", None),
+            Kind::from_dtypes("float32", "bfloat16", "bfloat16", None),
+            Ok(Kind::F16)
+        );
+        assert_eq!(Kind::from_dtypes("int32", "int8", "uint8", None), Ok(Kind::I8));
+        assert_eq!(
+            Kind::from_dtypes("float32", "float8_e4m3fn", "float4_e2m1fn", None),
             Ok(Kind::F8f6f4)
         );
         assert_eq!(
-            Kind::of("float32", "float4_e2m1fn", "float4_e2m1fn", Some("float8_e4m3fn")),
+            Kind::from_dtypes("float32", "float4_e2m1fn", "float4_e2m1fn", Some("float8_e4m3fn")),
             Ok(Kind::Mxf4nvf4)
         );
-        assert!(Kind::of("float16", "bfloat16", "bfloat16", None).is_err());
+        assert!(Kind::from_dtypes("float16", "bfloat16", "bfloat16", None).is_err());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tirx_sim_machine::numeric::Kind;
 impl Compiler<'_> {
     pub(super) fn fence_by_mnemonic(&mut self, call: &InstructionCall) -> Result<()> {
         self.act(Inst::Fence {
-            scope: Scope::of(call.tokens.get("scope")),
+            scope: Scope::from_modifier(call.tokens.get("scope")),
             sc: call.tokens.get("sem") == "sc",
         })
     }

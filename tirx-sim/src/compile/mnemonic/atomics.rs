@@ -56,8 +56,8 @@ impl Compiler<'_> {
             scope => scope,
         };
         let strong = match family {
-            "red" => Strong::reduction(semantics, Scope::of(scope)),
-            _ => Strong::new(semantics, Scope::of(scope), true, true),
+            "red" => Strong::reduction(semantics, Scope::from_modifier(scope)),
+            _ => Strong::new(semantics, Scope::from_modifier(scope), true, true),
         };
         let kind = self.kind(dtype.element())?;
         let compare = match call.get("compare") {
@@ -104,7 +104,7 @@ impl Compiler<'_> {
         };
         let scope = match tokens.get("scope") {
             "" => Scope::Sys,
-            scope => Scope::of(scope),
+            scope => Scope::from_modifier(scope),
         };
         let operator = match tokens.has("add") {
             true => Some(AtomicOp::Add),

@@ -89,7 +89,7 @@ impl Compiler<'_> {
         let value = self.load_pointer(&word(from), Kind::U32, 1)?;
         self.store_pointer(&word(to), Kind::U32, &value)?;
         self.emit(Inst::Fence {
-            scope: Scope::of(call.tokens.get("scope")),
+            scope: Scope::from_modifier(call.tokens.get("scope")),
             sc: false,
         });
         // The lanes copy the map as one: each releases all of it.

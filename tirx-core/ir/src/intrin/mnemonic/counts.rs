@@ -66,7 +66,7 @@ impl Count {
     }
 
     /// The number of registers under these modifiers.
-    pub fn of(self, tokens: &Tokens) -> usize {
+    pub fn registers(self, tokens: &Tokens) -> usize {
         match self {
             Count::Number(number) => number,
             Count::Slot(slot) => match tokens.get(slot) {

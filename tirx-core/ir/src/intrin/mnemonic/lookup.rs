@@ -57,7 +57,7 @@ impl Tokens {
             there && !matches!(operand.form, OperandForm::Literal(_))
         });
         given
-            .map(|operand| (operand, operand.count.of(self)))
+            .map(|operand| (operand, operand.count.registers(self)))
             .filter(|(_, count)| *count > 0)
     }
 

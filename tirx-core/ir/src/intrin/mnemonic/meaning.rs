@@ -87,7 +87,7 @@ meanings! {
 
 impl Meaning {
     /// The meaning of a mnemonic: the longest word with which it begins.
-    pub(super) fn of(first: &str, slots: &[Slot]) -> Option<Meaning> {
+    pub(super) fn from_word(first: &str, slots: &[Slot]) -> Option<Meaning> {
         let fixed = slots.iter().take_while(|slot| slot.is_fixed());
         let mut words: Vec<&str> = std::iter::once(first)
             .chain(fixed.map(|slot| slot.name))

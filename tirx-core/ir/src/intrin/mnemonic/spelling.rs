@@ -6,7 +6,7 @@ use crate::intrin::Op;
 
 /// The instructions that are an operation, with their modifiers: `T.ptx["mbarrier.init{.<space>}.b64"](addr, count)`. A modifier of
 /// several tokens is given by its name.
-pub fn of(op: Op) -> Vec<String> {
+pub fn from_op(op: Op) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for instruction in lines(op) {
         let mut text = format!("T.ptx[\"{}", instruction.family);
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn an_operation_has_the_mnemonics_of_its_lines() {
-        let init = of(Op::PtxMbarrierInit);
+        let init = from_op(Op::PtxMbarrierInit);
         assert_eq!(
             init,
             ["T.ptx[\"mbarrier.init{.<layout>}{.<space>}.b64\"](addr, count)"]
@@ -81,6 +81,6 @@ mod tests {
         assert_eq!(name(Op::PtxMapa), None);
         assert_eq!(name(Op::PtxLdAcquire).as_deref(), Some("ld"));
         assert_eq!(name(Op::PtxCpAsyncCommitGroup), None);
-        assert!(of(Op::CudaCtaSync).is_empty());
+        assert!(from_op(Op::CudaCtaSync).is_empty());
     }
 }

@@ -441,7 +441,7 @@ impl Reader {
                     operands: operands.clone(),
                     meaning: match said.meaning {
                         Some(name) => Meaning::named(name),
-                        None => Meaning::of(word, slots),
+                        None => Meaning::from_word(word, slots),
                     }
                     .ok_or("the meaning is missing: add a word to meaning.rs, or name one with means=")?,
                     ptx: said.ptx.unwrap_or(self.ptx),

@@ -134,7 +134,7 @@ pub fn accepts(ty: &str, dtype: DType, wider: bool) -> bool {
 
 /// How a dtype is bound.
 pub fn binding(dtype: DType) -> Option<AsmRegister> {
-    let row = ElementType::of(dtype).filter(|_| dtype.is_scalar())?;
+    let row = ElementType::from_dtype(dtype).filter(|_| dtype.is_scalar())?;
     row.asm
 }
 

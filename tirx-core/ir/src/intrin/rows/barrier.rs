@@ -6,7 +6,7 @@ use crate::intrin::row::*;
 /// A barrier's number (0 to 15) and how many threads take part, a multiple of 32.
 const BARRIER: &[Arg] = &[arg("name_bar_id", I32), arg("thread_count", I32)];
 const SYNC: Traits = Traits::WAIT
-    .of(Collective::Warp)
+    .collective(Collective::Warp)
     .synchronizes(Synchronizes::Block);
 
 rows! { $ barrier {
@@ -15,7 +15,7 @@ rows! { $ barrier {
         .args(BARRIER).traits(SYNC).section("bar{.cta}");
     /// Arrives at a barrier of `thread_count` threads without waiting.
     PtxBarArrive = Row::new("tirx.ptx.bar.arrive", "ptx.bar.arrive", ptx("bar.arrive {name_bar_id}, {thread_count};"))
-        .args(BARRIER).traits(Traits::SYNC.of(Collective::Warp).synchronizes(Synchronizes::Block))
+        .args(BARRIER).traits(Traits::SYNC.collective(Collective::Warp).synchronizes(Synchronizes::Block))
         .section("bar{.cta}");
     /// Like `ptx.bar.sync`, and allowed in a diverged warp.
     PtxBarrierSync = Row::new("tirx.ptx.barrier.sync", "ptx.barrier.sync", ptx("barrier.sync {name_bar_id}, {thread_count};"))

@@ -255,7 +255,7 @@ fn mma_complete(given: &mut Given) -> Result<(), String> {
     Ok(())
 }
 
-const WARP: Traits = Traits::PLAIN.of(Collective::Warp);
+const WARP: Traits = Traits::PLAIN.collective(Collective::Warp);
 const ANY_OUT: ArgKind = ArgKind::Register(Access::Out, Ty::FromWords);
 const ANY_IN: ArgKind = ArgKind::Register(Access::In, Ty::FromWords);
 

@@ -6,7 +6,7 @@ use crate::intrin::row::*;
 use crate::ir::DType;
 
 const BLOCK: Traits = Traits::WAIT
-    .of(Collective::Block)
+    .collective(Collective::Block)
     .synchronizes(Synchronizes::Block);
 const CLUSTER: Traits = Traits::WAIT.synchronizes(Synchronizes::Cluster);
 const GRIDS: Traits = Traits::WAIT.synchronizes(Synchronizes::Grids);
@@ -22,18 +22,18 @@ rows! { $ sync {
         .section("Synchronization Functions");
     /// Barrier of the warp.
     CudaWarpSync = Row::new("tirx.cuda.warp_sync", "cuda.warp_sync", function("__syncwarp"))
-        .traits(Traits::WAIT.of(Collective::Warp).synchronizes(Synchronizes::Warp))
+        .traits(Traits::WAIT.collective(Collective::Warp).synchronizes(Synchronizes::Warp))
         .section("Synchronization Functions");
     /// Barrier of the four warps of a warpgroup: the named barrier `bar_no` with 128 threads.
     CudaWarpgroupSync = Row::new("tirx.cuda.warpgroup_sync", "cuda.warpgroup_sync", expression("tirx_named_barrier($bar_no$, 128)").helpers(&["tirx_named_barrier"]))
         .args(&[arg("bar_no", I32)])
-        .traits(Traits::WAIT.of(Collective::Warpgroup).synchronizes(Synchronizes::Warpgroup)).section("barrier");
+        .traits(Traits::WAIT.collective(Collective::Warpgroup).synchronizes(Synchronizes::Warpgroup)).section("barrier");
     /// Barrier of the cluster.
     CudaClusterSync = Row::new("tirx.cuda.cluster_sync", "cuda.cluster_sync", function("tirx_cluster_sync").helpers(&["tirx_cluster_sync"]))
-        .traits(CLUSTER.of(Collective::Block)).arch(SM_90).section("barrier.cluster");
+        .traits(CLUSTER.collective(Collective::Block)).arch(SM_90).section("barrier.cluster");
     /// Barrier of the grid (cooperative launch).
     CudaGridSync = Row::new("tirx.cuda.grid_sync", "cuda.grid_sync", expression("cooperative_groups::this_grid().sync()").headers(&["cooperative_groups.h"]))
-        .traits(Traits::WAIT.of(Collective::Block).synchronizes(Synchronizes::Grid)).section("Cooperative Groups");
+        .traits(Traits::WAIT.collective(Collective::Block).synchronizes(Synchronizes::Grid)).section("Cooperative Groups");
     /// Block barrier; gives whether the predicate holds in all threads.
     CudaSyncthreadsAnd = Row::new("tirx.cuda.syncthreads_and", "cuda.syncthreads_and", function("__syncthreads_and"))
         .args(&[arg("cond", CONDITION)]).gives(DType::INT64).traits(BLOCK).section("Synchronization Functions");

@@ -15,7 +15,7 @@ const BLACKWELL: GpuSet = GpuSet::families(&[100, 110]);
 /// Targets common to all families.
 const EXACT: GpuSet = GpuSet::exact(&[100, 110]);
 const GROUP: ArgKind = ArgKind::Immediate(1, 2);
-const WARP: Traits = Traits::PLAIN.of(Collective::Warp);
+const WARP: Traits = Traits::PLAIN.collective(Collective::Warp);
 const ENGINE: Traits = Traits::PLAIN.by(Engine::Tcgen05);
 
 /// The kind of matrix product for these dtypes: `.kind::f16`, ….
@@ -102,7 +102,7 @@ impl<'a> Instruction<'a> {
     }
 
     /// The instruction that a call of an encoder describes.
-    pub fn of(call: &Operands<'a>) -> Instruction<'a> {
+    pub fn from_call(call: &Operands<'a>) -> Instruction<'a> {
         let at = |name: &str| call.int(name).unwrap_or(0);
         Instruction {
             dtypes: ["d_dtype", "a_dtype", "b_dtype"].map(|name| call.text(name)),
@@ -248,13 +248,16 @@ fn kind_of(call: &Operands) -> Result<&'static str, String> {
 
 fn descriptor_words(call: &Operands, _: Machine) -> Result<Words, String> {
     Ok(Words {
-        texts: vec![("bits", format!("{:#x}u", Instruction::of(call).descriptor()?))],
+        texts: vec![(
+            "bits",
+            format!("{:#x}u", Instruction::from_call(call).descriptor()?),
+        )],
         ..Words::default()
     })
 }
 
 fn descriptor_check(call: &Operands) -> Result<(), String> {
-    Instruction::of(call).descriptor().map(drop)
+    Instruction::from_call(call).descriptor().map(drop)
 }
 
 /// Masks of output lanes that are not written: one for each 32 lanes of each CTA.
@@ -407,11 +410,11 @@ rows! { $ tcgen05 {
 
     /// Waits for this thread's `tcgen05.ld` instructions: their registers may be read afterwards.
     PtxTcgen05WaitLd = Row::new("tirx.ptx.tcgen05_wait_ld", "ptx.tcgen05.wait.ld", ptx("tcgen05.wait::ld.sync.aligned;"))
-        .traits(Traits::WAIT.of(Collective::Warp)).section("tcgen05.wait");
+        .traits(Traits::WAIT.collective(Collective::Warp)).section("tcgen05.wait");
 
     /// Waits for this thread's `tcgen05.st` instructions.
     PtxTcgen05WaitSt = Row::new("tirx.ptx.tcgen05_wait_st", "ptx.tcgen05.wait.st", ptx("tcgen05.wait::st.sync.aligned;"))
-        .traits(Traits::WAIT.of(Collective::Warp)).section("tcgen05.wait");
+        .traits(Traits::WAIT.collective(Collective::Warp)).section("tcgen05.wait");
 
     /// Allocates `n_cols` columns of tensor memory (a power of two from 32 to 512) and writes their address to shared memory
     /// `dst_ptr`; waits until they are free. One warp does it (of each CTA of a pair with `cta_group=2`).
@@ -419,7 +422,7 @@ rows! { $ tcgen05 {
         ptx("tcgen05.alloc.cta_group::{cta_group}.sync.aligned.shared::cta.b32 [{dst_ptr}], {n_cols};"))
         .signature("(dst_ptr, n_cols, cta_group=1)")
         .args(&[arg("dst_ptr", SHARED), arg("n_cols", U32), arg("cta_group", GROUP)])
-        .traits(Traits::WAIT.of(Collective::Warp)).section("tcgen05.alloc");
+        .traits(Traits::WAIT.collective(Collective::Warp)).section("tcgen05.alloc");
 
     /// Frees the `n_cols` columns of tensor memory at `taddr`.
     PtxTcgen05Dealloc = Row::new("tirx.ptx.tcgen05_dealloc", "ptx.tcgen05.dealloc",

@@ -9,7 +9,7 @@ use crate::ir::DType;
 
 /// All lanes of the mask take part.
 const LANES: Traits = Traits::SYNC
-    .of(Collective::Warp)
+    .collective(Collective::Warp)
     .synchronizes(Synchronizes::Lanes);
 /// The result is another lane's value.
 const SHUFFLE: Traits = LANES.passes_on(1);
@@ -114,13 +114,13 @@ rows! { $ warp {
     /// Reduction over threads.
     TvmThreadAllreduce = Row::new("tirx.tvm_thread_allreduce", "tvm_thread_allreduce", lowered())
         .args(&[rest("args", NODE)]).value(ResultRule::Given)
-        .traits(LANES.of(Collective::Block).synchronizes(Synchronizes::Block));
+        .traits(LANES.collective(Collective::Block).synchronizes(Synchronizes::Block));
     /// 1 in one lane of the warp, 0 in the others.
     PtxElectSync = Row::new("tirx.ptx.elect_sync", "ptx.elect_sync", state_ptx(".reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 {result}, 1, 0, p;"))
         .gives(DType::UINT32).traits(LANES.tells_threads_apart()).arch(SM_90).section("elect.sync").also(&["cuda.elect_sync"]);
     /// Raises (`inc`) or lowers the number of registers per thread of the warpgroup; a raise waits until they are free.
     PtxSetmaxnreg = Row::new("tirx.ptx.setmaxnreg", "ptx.setmaxnreg", state_ptx("setmaxnreg.{way}.sync.aligned.u32 {reg_count};").words(way))
         .args(&[arg("inc", ArgKind::Bool), arg("reg_count", ArgKind::Immediate(24, 256))])
-        .traits(Traits::PLAIN.of(Collective::Warpgroup))
+        .traits(Traits::PLAIN.collective(Collective::Warpgroup))
         .checked(register_count).arch(GpuSet::families(&[90, 100, 110, 120])).section("setmaxnreg");
 } }

@@ -9,7 +9,7 @@ use crate::intrin::operands::Operands;
 use crate::intrin::row::*;
 use crate::ir::{DType, Expr, ExprKind};
 
-const TOGETHER: Traits = Traits::PLAIN.of(Collective::Warpgroup);
+const TOGETHER: Traits = Traits::PLAIN.collective(Collective::Warpgroup);
 
 fn extent(call: &Operands, name: &str) -> u32 {
     u32::try_from(call.int(name).unwrap_or(0)).unwrap_or(0)
@@ -161,7 +161,7 @@ rows! { $ wgmma {
     PtxWgmmaWaitGroup = Row::new("tirx.ptx.wgmma_wait_group", "ptx.wgmma.wait_group",
         ptx("wgmma.wait_group.sync.aligned {n};"))
         .args(&[arg("n", ArgKind::Immediate(0, 7))])
-        .traits(Traits::WAIT.of(Collective::Warpgroup)).section("wgmma.wait_group");
+        .traits(Traits::WAIT.collective(Collective::Warpgroup)).section("wgmma.wait_group");
 
     /// No instruction: keeps the compiler from moving accesses to the register `reg` across it.
     PtxWgmmaNoopBarrier = Row::new("tirx.ptx.wgmma_noop_barrier", "ptx.wgmma.noop_barrier",

@@ -112,7 +112,7 @@ impl Apply {
     }
 
     fn size(&mut self, buffer: &Buffer, purpose: Purpose) -> Expr {
-        let size = match (&Layout::of(buffer), purpose) {
+        let size = match (&Layout::from_buffer(buffer), purpose) {
             (Some(layout), Purpose::Storage)
                 if !buffer
                     .layout

@@ -29,7 +29,7 @@ pub(super) struct Part {
 
 impl Parts {
     /// The parts of the module with this number in [`TEXTS`].
-    pub(super) fn of(module: usize) -> &'static Parts {
+    pub(super) fn from_module(module: usize) -> &'static Parts {
         static ALL: LazyLock<Vec<OnceLock<Parts>>> =
             LazyLock::new(|| TEXTS.iter().map(|_| OnceLock::new()).collect());
         ALL[module].get_or_init(|| Parts::divided(module))
@@ -112,7 +112,7 @@ mod tests {
     fn parts_are_the_whole_text() {
         for (module, (path, text)) in TEXTS.iter().enumerate() {
             let whole = ast::parse_module(text, ast::Limits::STACK).expect("the library has no mistakes");
-            let parts = Parts::of(module);
+            let parts = Parts::from_module(module);
             assert!(parts.parts.len() <= MAX_PARTS as usize, "{path}");
             let statements: usize = parts.parts.iter().map(|part| part.body().len()).sum();
             assert_eq!(statements, whole.body.len(), "{path}");

@@ -197,7 +197,7 @@ impl Machine<'_, '_> {
         }
         self.commutes_with_nothing(byte);
         let order = &self.shared.order;
-        let mark = order.mark(self.id, pc, Kind::Plain).of(1 << lane);
+        let mark = order.mark(self.id, pc, Kind::Plain).with_lanes(1 << lane);
         if let Some(before) = self.shared.engine.barriers.get(&byte) {
             if !initialized(order, before, self.id, lane) && order.check {
                 let conflict = Conflict::Write(before.init);
@@ -249,7 +249,11 @@ impl Machine<'_, '_> {
         let cluster = inst.cluster;
         let scope = if cluster { Scope::Cluster } else { Scope::Cta };
         let at = self.at_mbarrier(rank, byte);
-        let mark = self.shared.order.mark(self.id, pc, Kind::Cluster).of(mask);
+        let mark = self
+            .shared
+            .order
+            .mark(self.id, pc, Kind::Cluster)
+            .with_lanes(mask);
         let mut fenced: Vec<(Scope, Known)> = Vec::new();
         let released: Option<Known> = arrives.then(|| match inst.relaxed {
             // A relaxed arrival is a strong write of the mbarrier: a fence before it, or an arrival of its thread that releases, makes

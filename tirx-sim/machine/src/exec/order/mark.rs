@@ -154,7 +154,7 @@ impl Mark {
 
     /// The same access of these lanes.
     #[inline(always)]
-    pub(crate) fn of(self, lanes: u32) -> Mark {
+    pub(crate) fn with_lanes(self, lanes: u32) -> Mark {
         Mark { lanes, ..self }
     }
 

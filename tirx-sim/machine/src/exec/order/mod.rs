@@ -336,7 +336,7 @@ impl Order {
                 }
             }
         }
-        self.fine && self.known(warp, lane).all.unknown(mark.of(lanes)) == 0
+        self.fine && self.known(warp, lane).all.unknown(mark.with_lanes(lanes)) == 0
     }
 
     /// Whether a lane is ordered behind anything of another block, be it its reads alone; true where no order is kept.

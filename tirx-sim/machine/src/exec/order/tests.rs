@@ -10,11 +10,21 @@ fn order(block: u32) -> Order {
 }
 
 fn write(order: &Order, place: &mut Place, warp: usize, lane: u32) -> Result<(), Conflict> {
-    place.write(order, order.mark(warp, 7, Kind::Plain).of(1 << lane), lane, false)
+    place.write(
+        order,
+        order.mark(warp, 7, Kind::Plain).with_lanes(1 << lane),
+        lane,
+        false,
+    )
 }
 
 fn read(order: &Order, place: &mut Place, warp: usize, lane: u32) -> Result<(), Conflict> {
-    place.read(order, order.mark(warp, 9, Kind::Plain).of(1 << lane), lane, false)
+    place.read(
+        order,
+        order.mark(warp, 9, Kind::Plain).with_lanes(1 << lane),
+        lane,
+        false,
+    )
 }
 
 fn strong(
@@ -25,7 +35,7 @@ fn strong(
     scope: Scope,
     (reads, writes): (bool, bool),
 ) -> Result<(), Conflict> {
-    let mark = order.mark(warp, 11, Kind::Plain).of(1 << lane);
+    let mark = order.mark(warp, 11, Kind::Plain).with_lanes(1 << lane);
     place.strong(order, mark, lane, Strong::new(semantics, scope, reads, writes))
 }
 
@@ -203,12 +213,12 @@ fn scopes_bound_what_is_released() {
 fn a_barrier_orders_tensor_memory_without_fences() {
     let mut order = order(0);
     let mut place = Place::EMPTY;
-    let mark = order.mark(0, 0, Kind::Plain).of(u32::MAX);
+    let mark = order.mark(0, 0, Kind::Plain).with_lanes(u32::MAX);
     assert_eq!(place.write_together(&order, mark, true), Ok(()));
-    let read = order.mark(1, 0, Kind::Plain).of(u32::MAX);
+    let read = order.mark(1, 0, Kind::Plain).with_lanes(u32::MAX);
     assert_eq!(place.read_together(&order, read), Err(Conflict::Write(mark)));
     order.barrier();
-    let read = order.mark(1, 0, Kind::Plain).of(u32::MAX);
+    let read = order.mark(1, 0, Kind::Plain).with_lanes(u32::MAX);
     assert_eq!(place.read_together(&order, read), Ok(()));
 }
 
@@ -217,7 +227,7 @@ fn relaxed_synchronization_orders_tensor_memory_with_a_fence_on_each_side() {
     for (before, after) in [(true, true), (true, false), (false, true)] {
         let mut order = order(0);
         let mut place = Place::EMPTY;
-        let mark = order.mark(0, 0, Kind::Plain).of(u32::MAX);
+        let mark = order.mark(0, 0, Kind::Plain).with_lanes(u32::MAX);
         assert_eq!(place.write_together(&order, mark, true), Ok(()));
         if before {
             order.tensor_fence_before(0, u32::MAX);
@@ -227,7 +237,7 @@ fn relaxed_synchronization_orders_tensor_memory_with_a_fence_on_each_side() {
         if after {
             order.tensor_fence_after(1, u32::MAX);
         }
-        let read = order.mark(1, 0, Kind::Plain).of(u32::MAX);
+        let read = order.mark(1, 0, Kind::Plain).with_lanes(u32::MAX);
         let expected = match (before, after) {
             (true, true) => Ok(()),
             (true, false) => Err(Conflict::Unmet(mark, true)),

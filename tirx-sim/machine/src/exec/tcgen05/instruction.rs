@@ -451,7 +451,7 @@ impl Machine<'_, '_> {
     /// tcgen05.dealloc): what the other block does in its columns comes before that.
     fn pair_is_done(&mut self, pc: usize, cells: &[Cell]) -> Check {
         let rank = self.peers.rank() as u32 ^ 1;
-        let mark = self.shared.order.mark(self.id, pc, Kind::Plain).of(FULL);
+        let mark = self.shared.order.mark(self.id, pc, Kind::Plain).with_lanes(FULL);
         let Some(block) = self.peers.get(rank) else {
             return Ok(());
         };
@@ -498,7 +498,7 @@ impl Machine<'_, '_> {
         if !order.check {
             return Ok(());
         }
-        let mark = order.mark(self.id, pc, Kind::Plain).of(FULL);
+        let mark = order.mark(self.id, pc, Kind::Plain).with_lanes(FULL);
         let order: &Order = order;
         let (writes, verb) = match touch {
             Touch::Load => (false, "loads"),

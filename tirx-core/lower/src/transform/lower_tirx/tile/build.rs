@@ -9,7 +9,7 @@ use crate::source::Span;
 
 /// The storage of a buffer as one dimension of elements, and its declaration.
 pub(super) fn flat_view(buffer: &Buffer, span: Span) -> (Buffer, Stmt) {
-    let size = match Layout::of(buffer) {
+    let size = match Layout::from_buffer(buffer) {
         Some(layout) => layout.memory_span(),
         None => crate::layout::apply::product(&buffer.shape),
     };

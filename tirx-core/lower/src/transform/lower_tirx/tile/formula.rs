@@ -14,7 +14,7 @@ impl Formula {
     ///
     /// # Errors
     /// That of `make`.
-    pub(super) fn of<E>(
+    pub(super) fn build<E>(
         dtypes: &[DType],
         make: impl FnOnce(&[Expr]) -> Result<Expr, E>,
     ) -> Result<Formula, E> {

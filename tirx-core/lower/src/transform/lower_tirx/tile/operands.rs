@@ -10,7 +10,7 @@ use crate::layout::{Layout, LayoutAlgebra};
 /// It has none.
 pub(super) fn layout(region: &BufferRegion) -> Result<Layout, String> {
     let buffer = &region.buffer;
-    Layout::of(buffer).ok_or_else(|| format!("{} has no layout", buffer.name))
+    Layout::from_buffer(buffer).ok_or_else(|| format!("{} has no layout", buffer.name))
 }
 
 /// The layout of a region.

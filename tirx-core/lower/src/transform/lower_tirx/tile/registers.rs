@@ -47,7 +47,7 @@ pub(super) fn axis_of(scope: ExecScope) -> Option<&'static AxisRow> {
 fn index_on(axis: &Axis, cx: &Context<'_>) -> Option<Expr> {
     let index = cx.threads?.index.clone();
     let constant = |v: i128| Expr::constant(index.dtype, v);
-    let row = axes::of(axis)?;
+    let row = axes::row(axis)?;
     let number = match row.threads()? {
         1 => index.clone(),
         threads => fold::floordiv(index.clone(), constant(threads)),
@@ -61,7 +61,7 @@ fn index_on(axis: &Axis, cx: &Context<'_>) -> Option<Expr> {
 /// The iterators over threads, in canonical form.
 pub(super) fn over_threads(iters: &[Iter]) -> TileLayout {
     let threads = iters.iter().filter(|i| Held::is_thread(i)).cloned().collect();
-    TileLayout::of(threads).canonical(true)
+    TileLayout::from_shard(threads).canonical(true)
 }
 
 impl Held {

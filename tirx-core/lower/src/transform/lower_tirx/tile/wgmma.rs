@@ -374,7 +374,8 @@ impl Fragments {
     /// The same memory as words of 32 bits, and its declaration.
     fn words(&self, per_word: i128, span: Span) -> (Buffer, Stmt) {
         let buffer = &self.buffer;
-        let elements = crate::layout::Layout::of(buffer).map_or_else(|| Expr::int32(1), |l| l.memory_span());
+        let elements =
+            crate::layout::Layout::from_buffer(buffer).map_or_else(|| Expr::int32(1), |l| l.memory_span());
         let per = Expr::constant(elements.dtype, per_word);
         let size = fold::floordiv(elements, per);
         let name = format!("{}_words", buffer.name);

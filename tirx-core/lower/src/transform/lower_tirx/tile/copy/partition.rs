@@ -69,7 +69,7 @@ impl Partition {
         let steps: Vec<Step> = (rounds.iter().zip(split(round, &extents)).rev())
             .map(step)
             .collect();
-        let own = TileLayout::of(threads.to_vec());
+        let own = TileLayout::from_shard(threads.to_vec());
         let end = own
             .shard
             .iter()

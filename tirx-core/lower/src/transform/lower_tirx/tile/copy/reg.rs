@@ -106,7 +106,7 @@ pub(super) fn plan(call: &PrimitiveCall<'_>, cx: &mut Context<'_>) -> Result<Pla
     for (i, iter) in held.layout.shard.iter().enumerate() {
         if Held::is_thread(iter) {
             let digit = Held::digit(iter, cx)?;
-            let part = Layout::Tile(TileLayout::of(run(i)).into());
+            let part = Layout::Tile(TileLayout::from_shard(run(i)).into());
             let at = part.memory_offset(&[digit], std::slice::from_ref(&iter.extent));
             far_base = binary(BinOp::Add, far_base, at);
             for iter in run(i) {

@@ -178,7 +178,7 @@ impl Elementwise {
         this.check_shapes()?;
         this.rounding = this.rounding_of(call)?;
         let dtypes: Vec<DType> = this.sources.iter().map(Operand::dtype).collect();
-        this.value = Formula::of(&dtypes, |values| {
+        this.value = Formula::build(&dtypes, |values| {
             let of = |(source, value): (&Operand, &Expr)| match source {
                 Operand::Scalar(e) => e.clone(),
                 Operand::Region(_) => value.clone(),

@@ -71,7 +71,7 @@ struct Own {
 
 impl Own {
     fn new(buffer: &Buffer, iters: Vec<Iter>, offset: Expr) -> Own {
-        let layout = TileLayout::of(iters).shifted(&Axis::memory(), &offset);
+        let layout = TileLayout::from_shard(iters).shifted(&Axis::memory(), &offset);
         Own {
             buffer: buffer.clone(),
             layout: Layout::Tile(layout.into()),
@@ -150,7 +150,7 @@ fn own_input(
             (false, false) => return Err(elsewhere()),
             (true, _) => {
                 copies.push(shard[i].clone());
-                let along = Layout::Tile(TileLayout::of(within).into());
+                let along = Layout::Tile(TileLayout::from_shard(within).into());
                 let place = along.memory_offset(std::slice::from_ref(digit), &extents[i..=i]);
                 offset = fold::add(offset, place);
             }

@@ -184,7 +184,7 @@ fn together(reduction: Reduction, thread_reduce: bool, cx: &mut Context<'_>) -> 
         let extents: Vec<Expr> = own.iter().map(|i| i.extent.clone()).collect();
         let mismatch =
             || format!("mismatch dst/src layout for reduction: dimension {dim} is held by other threads");
-        let (output, starts) = TileLayout::of(output.to_vec())
+        let (output, starts) = TileLayout::from_shard(output.to_vec())
             .group(&extents)
             .ok_or_else(mismatch)?;
         for (iter, run) in own.iter().zip(starts.windows(2)) {
@@ -241,7 +241,7 @@ impl Emits for Together {
         let (flat_dst, declare_dst) = flat_view(&plan.dst.buffer, span);
         let along = |iters: &[Iter], number: &Expr| {
             let total = Expr::int32(size(iters) as i32);
-            Layout::Tile(TileLayout::of(iters.to_vec()).into())
+            Layout::Tile(TileLayout::from_shard(iters.to_vec()).into())
                 .memory_offset(std::slice::from_ref(number), std::slice::from_ref(&total))
         };
         let sum = |a: Expr, b: Expr| binary(BinOp::Add, a, b);
@@ -311,7 +311,7 @@ fn lanes_of(iters: &[Iter]) -> Result<Vec<i128>, String> {
         let (Some(extent), Some(stride)) = (iter.extent.as_int(), iter.stride.as_int()) else {
             return Err("an extent or a stride over threads is not constant".to_string());
         };
-        let counts_threads = axes::of(axis).and_then(|row| row.threads()) == Some(1);
+        let counts_threads = axes::row(axis).and_then(|row| row.threads()) == Some(1);
         let within_a_warp = counts_threads && extent * stride <= 32;
         if !within_a_warp {
             return Err(format!(

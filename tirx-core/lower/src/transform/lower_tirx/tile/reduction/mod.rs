@@ -154,8 +154,8 @@ impl Reduction {
             TileOp::Min => (Reduces::Min, Arithmetic::Min),
             other => return Err(format!("{} is no reduction", other.name()).into()),
         };
-        let convert = Formula::of(&[from], |v| typing::cast(v[0].clone().into(), to, span));
-        let combine = Formula::of(&[to, to], |v| {
+        let convert = Formula::build(&[from], |v| typing::cast(v[0].clone().into(), to, span));
+        let combine = Formula::build(&[to, to], |v| {
             typing::binary(op, v[0].clone().into(), v[1].clone().into(), span)
         });
         let zero = typing::cast(typing::Operand::Int(0), to, span);

@@ -47,7 +47,7 @@ impl TensorMemory {
             return Err(format!("{name} has no address in tensor memory (allocated_addr)"));
         };
         let places = Places::from_region(region, cx)?;
-        let memory = |axis: &Axis| axes::of(axis).and_then(AxisRow::memory);
+        let memory = |axis: &Axis| axes::row(axis).and_then(AxisRow::memory);
         if let Some(other) = places.axes().find(|a| memory(a) != Some(Memory::Tensor)) {
             return Err(format!(
                 "the layout of {name} has the axis {}; tensor memory has {} and {}",

@@ -413,7 +413,7 @@ fn with_shape(cells: &Cells, shape: &Shape) -> Option<Vec<Step>> {
 
 /// The registers of a thread, as words.
 fn words(buffer: &Buffer, bits: i128) -> Result<Buffer, String> {
-    let layout = crate::layout::Layout::of(buffer);
+    let layout = crate::layout::Layout::from_buffer(buffer);
     let span = layout.and_then(|l| l.memory_span().as_int());
     let elements = span.ok_or_else(|| format!("the extents of {} are not constant", buffer.name))?;
     if buffer.elem_offset.as_ref().is_some_and(|e| !e.is_int(0)) && bits != CELL {

@@ -177,7 +177,7 @@ fn tensor_map(
     let bits = bits(buffer.dtype);
     let scaled = |e: &Expr, by: i128| binary(BinOp::Mul, e.clone(), Expr::constant(e.dtype.element(), by));
     let mut first = buffer.elem_offset.clone().unwrap_or_else(|| Expr::int32(0));
-    if let Some(layout) = crate::layout::Layout::of(buffer) {
+    if let Some(layout) = crate::layout::Layout::from_buffer(buffer) {
         first = binary(BinOp::Add, first, layout.tile().offset_in_memory());
     }
     let first = cx.facts.simplify(&first);

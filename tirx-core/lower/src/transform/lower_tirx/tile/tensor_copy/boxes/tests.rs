@@ -10,7 +10,7 @@ fn buffer(scope: &str, shape: &[i32], dtype: DType) -> Buffer {
 
 fn shared(shape: &[i32], iters: &[(i128, i128)], swizzle: u32, dtype: DType) -> BufferRegion {
     let shard = iters.iter().map(|(e, s)| Iter::memory(*e, *s)).collect();
-    let tile = TileLayout::of(shard).into();
+    let tile = TileLayout::from_shard(shard).into();
     let layout = match swizzle {
         0 => Layout::Tile(tile),
         bits => Layout::Compose(
