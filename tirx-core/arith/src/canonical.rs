@@ -94,7 +94,7 @@ impl Analyzer {
                     _ => {
                         let (sum, other) = (x.into_sum(), y.into_sum());
                         let by = if *op == Add { 1 } else { -1 };
-                        if self.join_leaves(&sum, &other, by) {
+                        if self.join_may_overflow(&sum, &other, by) {
                             let (x, y) = (sum.into_expr(self), other.into_expr(self));
                             return Canon::Expr(fold::binary(*op, x, y));
                         }
@@ -148,6 +148,8 @@ impl Analyzer {
         }
     }
 
+    /// The canonical form of `x * y`. A constant multiplies each summand of the other operand. If one of these products could overflow, the
+    /// constant becomes the scale of one term. If neither operand is a constant, the product is one term.
     fn canonical_product(&mut self, x: Canon, y: Canon, dtype: DType) -> Canon {
         let (x, y) = if x.as_constant().is_some() { (y, x) } else { (x, y) };
         if let Some(c) = y.as_constant() {
@@ -178,11 +180,12 @@ impl Analyzer {
         let (x, y) = (x.into_expr(self), y.into_expr(self));
         let (mut scale, mut all) = (1, Vec::new());
         factors(&x, &mut scale, &mut all);
-        let outer = all.len();
+        let factors_of_x = all.len();
         factors(&y, &mut scale, &mut all);
+        // The product stays as it is written if the flat product of all factors could overflow although `x * y` does not.
         if scale.abs() > LARGEST
-            || self.product_leaves(&x, &y, &all, scale)
-            || self.regrouped_leaves(&x, &all[outer..])
+            || self.flat_product_may_overflow(&x, &y, &all, scale)
+            || self.regrouping_may_overflow(&x, &all[factors_of_x..])
         {
             return Canon::Expr(fold::mul(x, y));
         }
@@ -260,6 +263,9 @@ impl Analyzer {
         low >= range.min && high <= range.max
     }
 
+    /// The canonical form of `x // c`, or of `x / c` if `truncates`, for `0 < c <= LARGEST`. The terms that `c` divides are divided one by one.
+    /// The rest is dropped if its bounds are within `0..c`; otherwise it becomes one term. If taking the sum apart could overflow, the whole
+    /// sum is divided as one term.
     fn canonical_quotient(&mut self, x: Canon, c: i128, truncates: bool) -> Canon {
         let dtype = match &x {
             Canon::Expr(e) => e.dtype,
@@ -283,12 +289,13 @@ impl Analyzer {
                     return Canon::Sum(Sum::constant(dtype, 0));
                 }
                 let term = other.into_term(self);
+                // `x * 9 // 4` is `x * 2` if `x * 1` is within 0..4: only the remainder of the scale could add to the quotient.
                 if !truncates && term.scale > c && term.scale % c != 0 {
-                    let left = Term {
+                    let remainder = Term {
                         scale: term.scale % c,
                         ..term.clone()
                     };
-                    let bound = left.bound(self);
+                    let bound = remainder.bound(self);
                     if bound.min >= 0 && bound.max < c {
                         let scale = term.scale / c;
                         return Canon::Sum(Sum::of_term(Term { scale, ..term }));
@@ -302,11 +309,11 @@ impl Analyzer {
             quotient.divide_exactly(c);
             return Canon::Sum(quotient);
         }
-        if self.part_leaves(&sum, &rest) || self.takes_away_near_the_edge(&sum, &rest) {
+        if self.part_may_overflow(&sum, &rest) || self.takes_away_near_the_edge(&sum, &rest) {
             let whole = Term::atom(sum.into_expr(self));
             return Canon::Sum(Sum::of_term(self.divide_term(whole, c, truncates)));
         }
-        // Truncation splits over a sum only where both parts are not negative.
+        // A truncating division distributes over a sum only if neither part is negative.
         if truncates && (self.bound_of_sum(&quotient).min < 0 || self.bound_of_sum(&rest).min < 0) {
             let bound = self.bound_of_sum(&sum);
             if bound.min >= 0 && bound.max < c {
@@ -321,17 +328,17 @@ impl Analyzer {
             return Canon::Sum(quotient);
         }
         let bound = self.bound_of_sum(&rest);
-        let vanishes = bound.min >= 0 && bound.max < c;
-        if !truncates && !vanishes {
-            // Weights above the divisor: their whole multiples divide, if what remains of them is nothing.
-            let mut small = rest.clone();
-            small
+        let rest_is_zero = bound.min >= 0 && bound.max < c;
+        if !truncates && !rest_is_zero {
+            // If the sum of the scales' remainders by `c` is within 0..c, each scale can be divided by itself.
+            let mut remainders = rest.clone();
+            remainders
                 .terms
                 .iter_mut()
                 .for_each(|t| t.scale = fold::floor_mod(t.scale, c));
-            small.base = fold::floor_mod(small.base, c);
-            let left = self.bound_of_sum(&small);
-            if left.min >= 0 && left.max < c {
+            remainders.base = fold::floor_mod(remainders.base, c);
+            let bound = self.bound_of_sum(&remainders);
+            if bound.min >= 0 && bound.max < c {
                 rest.terms
                     .iter_mut()
                     .for_each(|t| t.scale = fold::floor_div(t.scale, c));
@@ -342,7 +349,7 @@ impl Analyzer {
                 return Canon::Sum(quotient);
             }
         }
-        if !vanishes {
+        if !rest_is_zero {
             let term = self.divide_term(self.as_one_term(rest), c, truncates);
             quotient.add_term(term, 1);
         }
@@ -445,7 +452,7 @@ impl Analyzer {
         if bound.min >= 0 && bound.max < c {
             return Canon::Sum(rest);
         }
-        if self.part_leaves(&sum, &rest) || self.takes_away_near_the_edge(&sum, &rest) {
+        if self.part_may_overflow(&sum, &rest) || self.takes_away_near_the_edge(&sum, &rest) {
             return self.remainder_of_term(Term::atom(sum.into_expr(self)), c, truncates);
         }
         if whole.min >= 0 && whole.max < c {

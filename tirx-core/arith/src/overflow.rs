@@ -162,13 +162,13 @@ impl Analyzer {
     }
 
     /// Whether a part of a sum may leave the dtype although the whole sum stays within.
-    pub(super) fn part_leaves(&self, whole: &Sum, part: &Sum) -> bool {
+    pub(super) fn part_may_overflow(&self, whole: &Sum, part: &Sum) -> bool {
         self.sum_stays_within(whole) && !self.sum_stays_within(part)
     }
 
     /// Whether a term that two sums share leaves the dtype when its occurrences are joined, although the sums do not:
     /// `m - 1 + m` of an `m` whose double is too large.
-    pub(super) fn join_leaves(&self, a: &Sum, b: &Sum, by: i128) -> bool {
+    pub(super) fn join_may_overflow(&self, a: &Sum, b: &Sum, by: i128) -> bool {
         let range = ConstIntBound::of_dtype(a.dtype);
         let within = |bound: ConstIntBound| bound.is_within(range);
         let leaves = |t: &Term, u: &Term| {
@@ -250,7 +250,13 @@ impl Analyzer {
 
     /// Whether the product of two expressions stays within the dtype, but may leave it when it is written as a product
     /// of `factors` and `scale`.
-    pub(super) fn product_leaves(&self, x: &Expr, y: &Expr, factors: &[Expr], scale: i128) -> bool {
+    pub(super) fn flat_product_may_overflow(
+        &self,
+        x: &Expr,
+        y: &Expr,
+        factors: &[Expr],
+        scale: i128,
+    ) -> bool {
         let range = ConstIntBound::of_dtype(x.dtype);
         let bound = |e: &Expr| self.const_int_bound(e);
         if factors.len() < 2 || !bound(x).mul(bound(y)).is_within(range) {
@@ -266,7 +272,7 @@ impl Analyzer {
 
     /// Whether `x * (y * z)`, of these `inner` factors, may stay within the dtype while `x * y` leaves it: if `z` is zero.
     /// Symbolic extents beside an index of known bounds are not zero.
-    pub(super) fn regrouped_leaves(&self, x: &Expr, inner: &[Expr]) -> bool {
+    pub(super) fn regrouping_may_overflow(&self, x: &Expr, inner: &[Expr]) -> bool {
         fn symbol(analyzer: &Analyzer, expr: &Expr) -> bool {
             match &expr.kind {
                 ExprKind::Cast(value) => symbol(analyzer, value),
@@ -288,7 +294,7 @@ impl Analyzer {
     }
 
     /// Whether a partial sum may leave `range` in the usual order, although the whole sum stays within.
-    fn usual_order_leaves(&self, terms: &[Term], base: i128, range: ConstIntBound) -> bool {
+    fn usual_order_may_overflow(&self, terms: &[Term], base: i128, range: ConstIntBound) -> bool {
         if terms.len() + usize::from(base != 0) < 2 {
             return false;
         }
@@ -321,7 +327,7 @@ impl Analyzer {
             Constant(i128),
         }
         let range = ConstIntBound::of_dtype(dtype);
-        if !self.usual_order_leaves(terms, base, range) {
+        if !self.usual_order_may_overflow(terms, base, range) {
             return None;
         }
         // A constant outside the dtype is written as two.

@@ -57,7 +57,7 @@ const LAUNCH: f64 = 2.2;
 const PARTS: f64 = 1.2;
 
 /// The kernels that take operands A `[m, k]`, the transpose of B `[n, k]` and C `[m, n]`, with the microseconds that the model
-/// predicts, the shortest first.
+/// predicts, the shortest first. If no kernel for Hopper applies, the only candidate is `blocks`, with an infinite time.
 pub(super) fn candidates(
     machine: &Machine,
     extents: Extents,
@@ -67,25 +67,28 @@ pub(super) fn candidates(
 ) -> Vec<(f64, Choice)> {
     let [a, b, c] = [a, b, c].map(|operand| operand.contiguous);
     let mut found = Vec::new();
-    let copied = a != Contiguous::Neither && b != Contiguous::Neither && c == Contiguous::Columns;
-    if machine.hopper && copied && extents.k > 0 {
+    let bulk_copies = a != Contiguous::Neither && b != Contiguous::Neither && c == Contiguous::Columns;
+    if machine.hopper && bulk_copies && extents.k > 0 {
         let (turned_a, turned_b) = (a == Contiguous::Rows, b == Contiguous::Rows);
         // The least number of rows that holds all of A, up to the largest.
         let rows = extents.m.next_power_of_two().clamp(16, 128);
-        let grid = (
+        let (blocks_down, blocks_across) = (
             extents.batch.saturating_mul(extents.m.div_ceil(rows)),
             extents.n.div_ceil(64),
         );
-        let few = !turned_a && extents.n.is_multiple_of(4) && grid.0 <= 65535 && grid.1 <= 65535;
-        // A tile of 128 rows copies rows that are not there: for few rows that costs more than the model knows.
-        let many = extents.m > 64 || !few;
-        for (columns, step) in TILE_COLUMNS.into_iter().filter(|_| many) {
-            let built = match (turned_a, turned_b) {
+        // The kernel `columns` stores four elements at a time, and both counts of blocks are in dimensions of the grid that end at 65535.
+        let columns_apply =
+            !turned_a && extents.n.is_multiple_of(4) && blocks_down <= 65535 && blocks_across <= 65535;
+        // The kernel `tiles` always copies 128 rows. If A has at most 64, this costs more than the model predicts.
+        let try_tiles = extents.m > 64 || !columns_apply;
+        for (columns, step) in TILE_COLUMNS.into_iter().filter(|_| try_tiles) {
+            // The specializations in kernels.toml.
+            let is_compiled = match (turned_a, turned_b) {
                 (false, false) => true,
                 (false, true) => columns % 64 == 0,
                 (true, _) => columns == 128 || columns == 256,
             };
-            if built {
+            if is_compiled {
                 let (time, blocks) = time_of_tiles(machine, extents, columns, step);
                 found.push((
                     time,
@@ -98,7 +101,7 @@ pub(super) fn candidates(
                 ));
             }
         }
-        for split in [1, 2].into_iter().filter(|_| few) {
+        for split in [1, 2].into_iter().filter(|_| columns_apply) {
             let rows = rows as i64;
             found.push((
                 time_of_columns(machine, extents, rows, split),

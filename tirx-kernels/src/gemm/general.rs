@@ -257,14 +257,14 @@ fn choose<T: Element>(
         .up
         .map_or(b, |up| Operand::from_tensor(up).turned().contiguous);
     let turned_b = b == Contiguous::Rows;
-    let copied = a == Contiguous::Columns && b != Contiguous::Neither && up == b && extents.k > 0;
+    let bulk_copies = a == Contiguous::Columns && b != Contiguous::Neither && up == b && extents.k > 0;
     if by_blocks && !operands.built.scaled {
         return Err(Error::Shape(format!(
             "scales of blocks are for A and B of float8_e4m3fn and C of bfloat16 or, without groups, float32; A and B have elements of {}",
             T::NAME
         )));
     }
-    if machine.hopper && copied && by_blocks && !turned_b {
+    if machine.hopper && bulk_copies && by_blocks && !turned_b {
         // Two tiles share the copies of B if there are enough of them to fill the GPU.
         let tiles = extents.batch * extents.m.div_ceil(128) * extents.n.div_ceil(128);
         let cluster = if extents.m > 128 && tiles as f64 >= machine.multiprocessors {
@@ -274,7 +274,7 @@ fn choose<T: Element>(
         };
         return Ok((Kernel::Scaled { cluster }, false));
     }
-    if machine.hopper && copied && !by_blocks && (!turned_b || size_of::<T>() == 2) {
+    if machine.hopper && bulk_copies && !by_blocks && (!turned_b || size_of::<T>() == 2) {
         let gated = operands.up.is_some();
         let of_gate = if gated { 2 } else { 1 };
         // The model counts elements of two bytes.
@@ -332,7 +332,7 @@ fn choose<T: Element>(
         "its kernels are built for Hopper (sm_90a), and the device is another one".to_string()
     } else if extents.k == 0 {
         "K is at least 1".to_string()
-    } else if copied {
+    } else if bulk_copies {
         format!(
             "B of {} is contiguous along K: store it as [N, K] and pass `&b.permute(&[1, 0])?`",
             T::NAME

@@ -465,7 +465,7 @@ impl Compiler<'_> {
         let to_bits = to.bits();
         let mut bits = Vec::with_capacity(values.len());
         for value in values {
-            bits.push(self.stored(value)?);
+            bits.push(self.bits_in_memory(value)?);
         }
         // CUDA keeps a float4 in a byte of its own, in the lower half.
         if matches!((from_bits, to_bits), (4, 8) | (8, 4)) && bits.len() == dtype.lanes as usize {
@@ -473,7 +473,7 @@ impl Compiler<'_> {
                 let byte = this.convert(value, Kind::U8)?;
                 let mask = this.integer(Kind::U8, 15)?;
                 let low = this.bin(Bin::And, Kind::U8, Kind::U8, byte, mask)?;
-                this.loaded(low, to)
+                this.value_of_bits(low, to)
             };
             return bits.into_iter().map(|value| half(self, value)).collect();
         }
@@ -513,7 +513,7 @@ impl Compiler<'_> {
                 out.push(whole);
             }
         }
-        out.into_iter().map(|v| self.loaded(v, to)).collect()
+        out.into_iter().map(|v| self.value_of_bits(v, to)).collect()
     }
 
     /// A string argument.

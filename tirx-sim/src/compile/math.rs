@@ -52,7 +52,7 @@ impl Compiler<'_> {
     }
 
     pub(super) fn popcount(&mut self, v: Val) -> Result<Val> {
-        let bits = self.stored(v)?;
+        let bits = self.bits_in_memory(v)?;
         let value = self.un(Un::Popcount, bits.kind, bits)?;
         Ok(value.with_kind(v.kind))
     }

@@ -108,17 +108,21 @@ impl Compiler<'_> {
         Ok(total.with_kind(Kind::Ptr))
     }
 
-    /// The place that a pointer argument names, with the buffer's name.
+    /// The region and the index that a pointer argument points to, with the buffer's name for messages. The address of an element, and another
+    /// name of an array, keep their own region, so that an access is checked against its array. Any other pointer is an address.
     fn pointee_place(&mut self, e: &Expr, kind: Kind) -> Result<(Place, String)> {
         if let Some([target]) = e.as_call(Op::AddressOf)
             && let ExprKind::BufferLoad { buffer, indices, .. } = &target.kind
         {
             let home = self.home(buffer)?;
             let element = self.kind(buffer.dtype.element())?;
-            let (first, _) = self.split_index(buffer, indices)?;
-            if let (Some((first, _)), true) = (first, element.bits() == kind.bits()) {
-                let (home, before) = self.own_array(home, buffer);
-                let index = self.flat(buffer, &first, before)?;
+            let (contiguous, _) = self.split_index(buffer, indices)?;
+            // The index counts elements of the buffer; it is also an index of the access only if both have the same width.
+            if element.bits() == kind.bits()
+                && let Some((first, _)) = contiguous
+            {
+                let (home, elements_before) = self.own_array(home, buffer);
+                let index = self.flat(buffer, &first, elements_before)?;
                 let index = self.scaled(index, buffer.dtype.lanes, 0)?;
                 return Ok((self.place(&home, index, kind)?, buffer.name.to_string()));
             }
@@ -130,6 +134,7 @@ impl Compiler<'_> {
             return Ok((self.place(&home, index, kind)?, name));
         }
         let pointer = match e.dtype {
+            // An integer of 32 bits is an address in shared memory, as PTX takes it.
             DType::UINT32 | DType::INT32 => Val::vector(Kind::Ptr, self.address_value(e)?),
             _ => match self.operand_in_view(e)? {
                 Some(address) => address,

@@ -450,8 +450,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Between a register and memory's bits (as an unsigned integer of the same width).
-    pub(super) fn stored(&mut self, val: Val) -> Result<Val> {
+    /// The bits that memory holds for a value, as an unsigned integer of its width: the inverse of `value_of_bits`.
+    pub(super) fn bits_in_memory(&mut self, val: Val) -> Result<Val> {
         let kind = val.kind;
         let unsigned = match kind.bytes() {
             1 => Kind::U8,
@@ -476,7 +476,8 @@ impl Compiler<'_> {
         }
     }
 
-    pub(super) fn loaded(&mut self, val: Val, kind: Kind) -> Result<Val> {
+    /// The value of `kind` whose bits in memory are `val`. A plain kind has the same bits in a register, and needs no instruction.
+    pub(super) fn value_of_bits(&mut self, val: Val, kind: Kind) -> Result<Val> {
         if kind.is_plain() {
             return Ok(val.with_kind(kind));
         }

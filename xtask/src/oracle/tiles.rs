@@ -2,7 +2,7 @@
 //!
 //! `tvm_tiles.py` writes kernel files with one tile primitive each, and whether TVM lowers it, by which variant and with
 //! which vector. What TVM takes must be taken here, by the variant of that name and with vectors as wide, but for the
-//! differences that `reason` names.
+//! differences that `intended_decline` names.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -99,7 +99,7 @@ fn judged(variant: &str, vector: i128, ours: &Ours, unfollowed: bool) -> std::re
         ));
     }
     let Some(own) = ours.variant else {
-        return match reason(variant, ours) {
+        return match intended_decline(variant, ours) {
             Some(reason) => Ok(format!("`{variant}` of TVM's, declined here: {reason}")),
             None => Err(format!(
                 "TVM's {variant}; every variant declines here: {}",
@@ -152,14 +152,15 @@ fn same(variant: &str, vector: i128, own: &str, ours: &Ours) -> std::result::Res
     }
 }
 
-/// The reason why a call that TVM accepts is intentionally declined here.
-fn reason(variant: &str, ours: &Ours) -> Option<&'static str> {
-    let reduction = ["shared", "local"].contains(&variant);
-    if reduction && ours.reasons.contains("narrowed to") {
-        return Some("TVM's shuffles and barriers wait for threads that are not there");
+/// The reason why tirx intentionally declines a call that TVM accepts, found by the texts with which the variants decline.
+fn intended_decline(variant: &str, ours: &Ours) -> Option<&'static str> {
+    let is_reduction = ["shared", "local"].contains(&variant);
+    // A condition around the call leaves some threads out: "laneid narrowed to [0, 16) vs full [0, 32)".
+    if is_reduction && ours.reasons.contains("narrowed to") {
+        return Some("TVM's shuffles and barriers wait for inactive threads");
     }
     if ours.reasons.contains("expected spatial size") {
-        return Some("TVM writes beyond the outputs that there are");
+        return Some("TVM writes past the end of the output");
     }
     None
 }

@@ -153,7 +153,7 @@ pub(super) fn check_tokens(
 }
 
 /// Copies pages: page `pairs[p, 1]` of `to` becomes page `pairs[p, 0]` of `from`, for pairs `[count, 2]` that stay on the device. Pairs with a
-/// page outside of its cache are left out. The pages that are written are different ones.
+/// page outside of its cache are left out. No two pairs may write the same page.
 ///
 /// To swap pages out to the host, copy them to a small contiguous cache and that to a [`Pinned`](tirx_rt::Pinned); swap them in the same way.
 ///
@@ -180,8 +180,9 @@ pub fn copy_pages<C: CacheElement>(
     Ok(())
 }
 
-/// As [`copy_pages`], from pages of a cache to other pages of it: the pages of a sequence that continues in two ways. No page is read and
-/// written.
+/// Copies pages of a cache to other pages of it, as [`copy_pages`] does between two caches: the pages of a sequence that forks.
+/// No pair may write a page that another pair reads, since the order of the copies is not defined. The pairs are on the device, so this is not
+/// checked.
 ///
 /// # Errors
 /// As for [`copy_pages`].
@@ -198,7 +199,8 @@ pub fn copy_pages_within<C: CacheElement>(
         )));
     }
     if check_copy(cache, pairs)? {
-        C::copy(stream, None, cache, pairs)?;
+        let source = None; // the same cache
+        C::copy(stream, source, cache, pairs)?;
     }
     Ok(())
 }

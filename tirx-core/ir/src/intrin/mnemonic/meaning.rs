@@ -4,8 +4,6 @@
 //! gives. `cp.async.bulk.commit_group` means `cp.async.bulk`. What the simulator runs follows from an exhaustive match over
 //! [`Meaning`].
 
-use super::Slot;
-
 /// Declares the meanings, each with its word in the tables.
 macro_rules! meanings {
     ($($name:ident $word:literal),* $(,)?) => {
@@ -86,20 +84,11 @@ meanings! {
 }
 
 impl Meaning {
-    /// The meaning of a mnemonic: the longest word with which it begins.
-    pub(super) fn from_word(first: &str, slots: &[Slot]) -> Option<Meaning> {
-        let fixed = slots.iter().take_while(|slot| slot.is_fixed());
-        let mut words: Vec<&str> = std::iter::once(first)
-            .chain(fixed.map(|slot| slot.name))
-            .collect();
-        while !words.is_empty() {
-            let found = Meaning::named(&words.join("."));
-            if found.is_some() {
-                return found;
-            }
-            words.pop();
-        }
-        None
+    /// The meaning of a mnemonic with these words: the longest word of the table with which it begins.
+    pub(super) fn from_words(words: &[&str]) -> Option<Meaning> {
+        (1..=words.len())
+            .rev()
+            .find_map(|count| Meaning::named(&words[..count].join(".")))
     }
 
     /// The meaning of a word.

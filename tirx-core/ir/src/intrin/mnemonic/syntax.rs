@@ -435,13 +435,17 @@ impl Reader {
                         |token: &&str| slots.iter().any(|slot| slot.tokens.iter().any(|t| t == token));
                     newer.tokens.iter().all(listed)
                 };
+                let fixed = slots.iter().take_while(|slot| slot.is_fixed());
+                let words: Vec<&str> = std::iter::once(family)
+                    .chain(fixed.map(|slot| slot.name))
+                    .collect();
                 out.push(Instruction {
                     family,
                     slots: slots.to_vec(),
                     operands: operands.clone(),
                     meaning: match said.meaning {
                         Some(name) => Meaning::named(name),
-                        None => Meaning::from_word(word, slots),
+                        None => Meaning::from_words(&words),
                     }
                     .ok_or("the meaning is missing: add a word to meaning.rs, or name one with means=")?,
                     ptx: said.ptx.unwrap_or(self.ptx),
