@@ -3,6 +3,9 @@
 
 #![cfg(feature = "ranks")]
 
+#[path = "../examples/data_parallel.rs"]
+#[allow(dead_code, reason = "the test calls the function that trains")]
+mod data_parallel;
 #[allow(dead_code, reason = "each test uses a part")]
 mod numbers;
 
@@ -328,6 +331,13 @@ fn a_step_of_several_kernels_with_delays() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn a_layer_whose_data_and_weights_are_divided_learns() {
+    for world in worlds(&[1, 2, 4]) {
+        data_parallel::train(&world).unwrap();
     }
 }
 

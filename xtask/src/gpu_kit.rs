@@ -15,12 +15,14 @@ ranks() {
     echo "== world: two GPUs that run kernels together, or two ranks on the only GPU"
     TIRX_TEST_DEVICE=cuda ./world --nocapture --test-threads=1
     TIRX_TEST_DEVICE=cuda tests-of-kernels/ranks --nocapture --test-threads=1
+    echo "== data_parallel: a layer trained by two ranks"
+    ./data_parallel "$@"
     echo "== ranks: kernels of two GPUs, beside copies and the functions of one GPU (skipped with one GPU)"
     ./ranks
 }
 if [ "$1" = --gpus ]; then
     [ "$2" = 2 ] || { echo "run.sh --gpus 2: the tests use two GPUs"; exit 2; }
-    ranks
+    ranks 0 1
     if command -v compute-sanitizer > /dev/null; then
         echo "== memcheck: the kernels of two GPUs"
         TIRX_TEST_DEVICE=cuda compute-sanitizer --tool memcheck --error-exitcode 1 ./world --test-threads=1
@@ -32,7 +34,7 @@ echo "== example-app: every kernel against plain Rust"
 ./example-app
 echo "== gpu: tests on the device"
 TIRX_TEST_DEVICE=cuda ./gpu --test-threads=1
-ranks
+ranks 0
 echo "== tirx-kernels: each function against float64"
 for test in tests-of-kernels/*; do
     TIRX_TEST_DEVICE=cuda "$test" --test-threads=1
@@ -160,6 +162,18 @@ pub(crate) fn build(root: &Path) -> Result<()> {
         let args = ["bench", "--no-run", "-p", "tirx-kernels", "--bench", bench];
         copy(&executable(&args, bench)?, &kit.join(bench))?;
     }
+    let example = [
+        "build",
+        "--release",
+        "-p",
+        "tirx-kernels",
+        "--example",
+        "data_parallel",
+    ];
+    copy(
+        &executable(&example, "data_parallel")?,
+        &kit.join("data_parallel"),
+    )?;
     let tests = kit.join("tests-of-kernels");
     fs::create_dir_all(&tests)?;
     for test in TESTS_OF_KERNELS {
