@@ -9,8 +9,8 @@ use tirx_source::diagnostic::Result;
 
 use super::super::Compiler;
 use super::{
-    Written, as_dtype, binary, bits_of, constant, flushed, one, operand, or, parts, right, sign, signless,
-    xor,
+    Written, as_dtype, binary, bits_of, constant, exact, flushed, one, operand, or, parts, right, saturated,
+    sign, signless, xor,
 };
 
 impl Compiler<'_> {
@@ -221,32 +221,6 @@ pub(super) fn distance(call: &InstructionCall) -> Option<Written> {
         binary(BinOp::Sub, a, b),
     );
     one(binary(BinOp::Add, size, operand(call, "c")?))
-}
-
-/// An integer dtype of twice the width, in which products and saturated sums are exact.
-fn twice_as_wide(dtype: DType) -> Option<DType> {
-    match (dtype.bits, dtype.is_uint()) {
-        (64.., _) => None,
-        (bits, true) => Some(DType::uint(bits * 2)),
-        (bits, false) => Some(DType::int(bits * 2)),
-    }
-}
-
-/// The exact result of integers.
-fn exact(op: BinOp, a: Expr, b: Expr) -> Option<Expr> {
-    let wide = twice_as_wide(a.dtype)?;
-    Some(binary(op, a.cast(wide), b.cast(wide)))
-}
-
-/// The result of integers, or the nearest number that their dtype has.
-pub(super) fn saturated(op: BinOp, a: Expr, b: Expr) -> Option<Expr> {
-    let dtype = a.dtype;
-    let e = exact(op, a, b)?;
-    let (low, high) = (
-        Expr::constant(e.dtype, dtype.min_int()?),
-        Expr::constant(e.dtype, dtype.max_int()?),
-    );
-    Some(binary(BinOp::Min, binary(BinOp::Max, e, low), high).cast(dtype))
 }
 
 /// The product of integers: its lower or upper half, or all of it.

@@ -293,6 +293,32 @@ fn binary(op: BinOp, a: Expr, b: Expr) -> Expr {
     Expr::binary(op, a, b)
 }
 
+/// An integer dtype of twice the width, in which products and saturated sums are exact.
+fn twice_as_wide(dtype: DType) -> Option<DType> {
+    match (dtype.bits, dtype.is_uint()) {
+        (64.., _) => None,
+        (bits, true) => Some(DType::uint(bits * 2)),
+        (bits, false) => Some(DType::int(bits * 2)),
+    }
+}
+
+/// The exact result of integers.
+fn exact(op: BinOp, a: Expr, b: Expr) -> Option<Expr> {
+    let wide = twice_as_wide(a.dtype)?;
+    Some(binary(op, a.cast(wide), b.cast(wide)))
+}
+
+/// The result of integers, or the nearest number that their dtype has.
+fn saturated(op: BinOp, a: Expr, b: Expr) -> Option<Expr> {
+    let dtype = a.dtype;
+    let e = exact(op, a, b)?;
+    let (low, high) = (
+        Expr::constant(e.dtype, dtype.min_int()?),
+        Expr::constant(e.dtype, dtype.max_int()?),
+    );
+    Some(binary(BinOp::Min, binary(BinOp::Max, e, low), high).cast(dtype))
+}
+
 fn and(a: Expr, b: Expr) -> Expr {
     let dtype = a.dtype;
     Expr::call(Op::BitwiseAnd, dtype, vec![a, b])

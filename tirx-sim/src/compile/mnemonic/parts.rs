@@ -3,8 +3,7 @@
 use tirx_ir::intrin::mnemonic::InstructionCall;
 use tirx_ir::{BinOp, DType, Expr};
 
-use super::arithmetic::saturated;
-use super::{Written, and, binary, constant, left, natural, one, operand, or, right, word};
+use super::{Written, and, binary, constant, left, natural, one, operand, or, right, saturated, word};
 
 fn bits(call: &InstructionCall, name: &str) -> Option<Expr> {
     Some(call.get(name)?.clone().cast(DType::UINT32))
