@@ -62,9 +62,9 @@ fn main() -> Result<()> {
 }
 
 /// Trains the layer, and fails if the loss does not fall.
-pub fn train(world: &World) -> Result<()> {
+pub(crate) fn train(world: &World) -> Result<()> {
     let ranks = world.ranks();
-    if OUTPUTS % ranks != 0 {
+    if !OUTPUTS.is_multiple_of(ranks) {
         return Err(format!("{OUTPUTS} rows of weights cannot be divided by {ranks} ranks").into());
     }
     let rows = OUTPUTS / ranks;
