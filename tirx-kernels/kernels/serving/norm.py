@@ -74,7 +74,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     total = T.alloc_local((1,), "float32")
     mean = T.alloc_local((1,), "float32")
     row: T.int32 = block * quotient(THREADS, threads) + quotient(thread, threads)
-    last: T.int32 = columns                                    # the columns of a row behind the tensor
+    last: T.int32 = columns                                    # the end of the row; 0 for a row behind the tensor
     if row >= outer * inner:
         row = 0
         last = 0
@@ -99,7 +99,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
 
     @T.inline
     def count(whole, of, at, column, has_mean):
-        """Adds the squares of the deviations from the mean."""
+        """Adds the squares of the numbers, or of their deviations if there is a mean."""
         for v in T.unroll(VEC):
             if inside(whole, column, v, last):
                 value: T.float32 = T.cast(of[at + v], "float32")
@@ -149,7 +149,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
             load_vector(kept, c * VEC, Xs, c * step + begin, columns, dtype, VEC)
         if has_residual:
             for c in T.unroll(CACHED):
-                # Another thread writes the last vector of R.
+                # X in place of R behind the row's end: another thread may write the vector that is loaded there.
                 own = T.decl_buffer((columns,), dtype, data=T.if_then_else(c * step + begin < last, Rs.data, Xs.data), scope="global")
                 load_vector(other, c * VEC, own, c * step + begin, columns, dtype, VEC)
             for c in T.unroll(CACHED):

@@ -13,7 +13,7 @@ use tirx_tests::root;
 use super::requirements::is_row;
 use super::{KNOWN, Sample, TextCall, calls, gpu_of, kernel};
 
-/// What a call is to the simulator.
+/// The result of compiling a call for the simulator.
 enum Outcome {
     /// The operation of a row, which the simulator runs.
     Row,
@@ -78,7 +78,7 @@ fn a_refusal_names_the_line_the_reason_and_what_to_do() {
 #[test]
 fn what_the_simulator_does_not_run_is_listed() {
     let (calls, _) = calls(Sample::Tokens);
-    // Of each line, how many calls there are, and those that are not run, with the reason.
+    // For each line: the number of its calls, and the calls that are not run, with the reason.
     type Refused<'c> = Vec<(&'c TextCall, &'c str)>;
     let mut lines: BTreeMap<&str, (usize, Refused)> = BTreeMap::new();
     let outcomes: Vec<_> = calls.par_iter().map(outcome).collect();

@@ -1,4 +1,4 @@
-//! What does an instruction do?
+//! Which operation does an instruction perform?
 //!
 //! A line of the tables has one meaning: the longest word of this file with which its mnemonic begins, or the word that `means=`
 //! gives. `cp.async.bulk.commit_group` means `cp.async.bulk`. What the simulator runs follows from an exhaustive match over
@@ -7,7 +7,7 @@
 /// Declares the meanings, each with its word in the tables.
 macro_rules! meanings {
     ($($name:ident $word:literal),* $(,)?) => {
-        /// What an instruction does: one variant for each word of the tables.
+        /// The operation that an instruction performs: one variant for each word of the tables.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Meaning {
             $(#[doc = concat!("`", $word, "`")] $name,)*

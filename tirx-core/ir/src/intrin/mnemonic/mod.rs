@@ -10,7 +10,7 @@
 //! | file | what it answers |
 //! |---|---|
 //! | [`syntax`] | What does a line of the tables say? |
-//! | `meaning` | What does an instruction do? |
+//! | `meaning` | Which operation does an instruction perform? |
 //! | [`types`] | Which dtypes may a register operand have, and how does it cross the boundary of `asm`? |
 //! | `counts` | How many registers has an operand? |
 //! | `checks` | Which combinations of modifiers does PTX not have, beyond what a line says? |

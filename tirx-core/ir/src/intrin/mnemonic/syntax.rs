@@ -57,7 +57,7 @@ pub struct Instruction {
     pub slots: Vec<Slot>,
     /// The operands, in PTX's order.
     pub operands: Vec<Operand>,
-    /// What it does.
+    /// The operation that it performs.
     pub meaning: Meaning,
     /// The first release of the PTX ISA that has it.
     pub ptx: (u32, u32),
