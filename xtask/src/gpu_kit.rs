@@ -23,6 +23,10 @@ ranks() {
 if [ "$1" = --gpus ]; then
     [ "$2" = 2 ] || { echo "run.sh --gpus 2: the tests use two GPUs"; exit 2; }
     ranks 0 1
+    if python3 -c "import torch" 2> /dev/null; then
+        echo "== nccl: NCCL followed by cuBLAS, for the same shapes"
+        python3 nccl.py
+    fi
     if command -v compute-sanitizer > /dev/null; then
         echo "== memcheck: the kernels of two GPUs"
         TIRX_TEST_DEVICE=cuda compute-sanitizer --tool memcheck --error-exitcode 1 ./world --test-threads=1
@@ -155,7 +159,7 @@ pub(crate) fn build(root: &Path) -> Result<()> {
         "ladder",
     ];
     copy(&executable(&ladder, "ladder")?, &kit.join("ladder"))?;
-    for script in ["anchors.py", "vendor.py"] {
+    for script in ["anchors.py", "nccl.py", "vendor.py"] {
         copy(&root.join("xtask/python").join(script), &kit.join(script))?;
     }
     for bench in ["vendor", "serving", "ranks"] {
