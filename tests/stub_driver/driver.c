@@ -250,7 +250,8 @@ int cuModuleLoadData(void **module, const void *image) { *module = (void *)image
 int cuModuleGetFunction(void **function, void *module, const char *name) { (void)module; *function = strdup(name); return SUCCESS; }
 int cuFuncGetAttribute(int *value, int attribute, void *function) {
     (void)function;
-    *value = attribute == 0 ? 1024 : attribute == 8 ? 49152 : 0; /* most threads; dynamic shared memory without being asked for */
+    /* Most threads; the version of PTX; dynamic shared memory without being asked for. */
+    *value = attribute == 0 ? 1024 : attribute == 5 ? 90 : attribute == 8 ? 49152 : 0;
     return SUCCESS;
 }
 int cuFuncSetAttribute(void *function, int attribute, int value) { (void)function, (void)attribute, (void)value; return SUCCESS; }

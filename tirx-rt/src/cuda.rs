@@ -172,7 +172,13 @@ struct Function {
     /// Dynamic shared memory that launches may use without raising the function's limit.
     shared_limit: AtomicU32,
     non_portable_cluster: AtomicBool,
+    /// Whether launches may start before the previous kernel has ended. Code for older GPUs than Hopper, which newer ones may run too, does not wait
+    /// for that one.
+    waits: bool,
 }
+
+/// The first PTX with `griddepcontrol`, as the driver counts it.
+const LEAST_PROGRAMMATIC: i32 = 90;
 
 /// The largest cluster that every device with clusters accepts.
 const PORTABLE_CLUSTER: u32 = 8;
@@ -246,10 +252,14 @@ pub(crate) fn load(image: &'static KernelImage, context: &Arc<CudaContext>) -> R
         let limit = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function was loaded just now, into the current context.
         let limit = unsafe { result::function::get_function_attribute(handle, limit) };
+        let version = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_PTX_VERSION;
+        // SAFETY: as above.
+        let version = unsafe { result::function::get_function_attribute(handle, version) };
         Ok(Function {
             handle,
             shared_limit: AtomicU32::new(limit.unwrap_or(0).unsigned_abs()),
             non_portable_cluster: false.into(),
+            waits: version.is_ok_and(|version| version >= LEAST_PROGRAMMATIC),
         })
     });
     Ok(LoadedImage {
@@ -293,7 +303,7 @@ pub(crate) unsafe fn launch(
         allow_non_portable_cluster(image, state)?;
     }
     let config = &LaunchConfig {
-        programmatic: config.programmatic && !deterministic(),
+        programmatic: config.programmatic && state.waits && !deterministic(),
         ..*config
     };
     let mut attributes = Attributes::from_config(config, wanted);

@@ -28,7 +28,8 @@ impl LaunchAttributes {
     }
 
     /// The kernel may start before the previous kernel of the stream has ended (programmatic stream serialization). It must
-    /// wait with `T.ptx.griddepcontrol.wait` before it uses what that one writes; the simulator reports it where it does not.
+    /// wait with `T.ptx.griddepcontrol.wait` before it uses what that one writes; the simulator reports it where it does not. Code for GPUs before
+    /// Hopper does not wait, so it starts when the previous kernel has ended, on newer GPUs too.
     pub fn programmatic(self) -> LaunchAttributes {
         LaunchAttributes {
             programmatic: true,

@@ -295,6 +295,26 @@ pub unsafe extern "C" fn cuModuleGetFunction(
     })
 }
 
+/// The version of PTX, [`PTX_VERSION`], is that with programmatic dependent launches: the simulated code has what older GPUs leave out. All
+/// other attributes are 0.
+///
+/// # Safety
+/// `value` is valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuFuncGetAttribute(
+    value: *mut c_int,
+    attribute: c_int,
+    _function: *mut c_void,
+) -> c_int {
+    let number = if attribute == PTX_VERSION { 90 } else { 0 };
+    // SAFETY: the caller's promise.
+    unsafe { *value = number };
+    status::SUCCESS
+}
+
+/// `CU_FUNC_ATTRIBUTE_PTX_VERSION`.
+const PTX_VERSION: c_int = 5;
+
 /// Limits are those of the GPU that the function is for.
 ///
 /// # Safety

@@ -44,6 +44,8 @@ def backward(q: T.handle, k: T.handle, v: T.handle, d_o: T.handle, stats: T.hand
     BM, BN, STAGES = T.meta_var(64), T.meta_var(128), T.meta_var(2)
     # The part of dQ that a warpgroup computes: its half of the columns.
     COLUMNS = T.meta_var(D // 2)
+    # Registers for the next scores while the last products run.
+    EARLY = T.meta_var(D <= 64)
     T.device_entry()
     T.attr({"tirx.launch_bounds_min_blocks_per_sm": 1})
     block = T.cta_id([blocks])
@@ -201,52 +203,73 @@ def backward(q: T.handle, k: T.handle, v: T.handle, d_o: T.handle, stats: T.hand
                                                                      d_prob[j * 4 + h * 2 + e] * (T.float32(1) - bounded * bounded),
                                                                      T.float32(0))
 
-            Tx.wg.zero(acc_k)
-            Tx.wg.zero(acc_v)
             of_keys.full.wait(0, 0)
             head: T.int32 = head_of_k * heads_here
             tile: T.int32 = 0
-            for turn_of_q in range(heads_here * tiles):
-                m: T.let = (first + tile) * BM
-                queries.full.wait(ring.stage, ring.phase)
-                Tx.wg.gemm_async(scores, Ks[row : row + 64, :], Qs[ring.stage])
-                T.ptx.wgmma.commit_group.sync.aligned()
-                gradients.full.wait(ring.stage, ring.phase)
-                Tx.wg.gemm_async(d_probs, Vs[row : row + 64, :], DOs[ring.stage])
-                T.ptx.wgmma.commit_group.sync.aligned()
-                T.ptx.wgmma.wait_group.sync.aligned(1)
-                weights(m)
-                Tx.wg.cast(probs, scores)
-                Tx.wg.gemm_async(acc_v, probs, DOs[ring.stage], transB=True, accum=True)
-                T.ptx.wgmma.commit_group.sync.aligned()
-                T.ptx.wgmma.wait_group.sync.aligned(1)
-                gradients_of_scores()
-                Tx.wg.cast(d_scores, d_probs)
-                Tx.wg.copy(DSs[buffer + row : buffer + row + 64, :], d_scores)
-                T.ptx["fence.proxy.async.shared::cta"]()
-                T.ptx.bar.sync(1, 256)
-                Tx.wg.gemm_async(acc_q, DSs[buffer : buffer + BN, :], Ks[:, column : column + COLUMNS], transA=True, transB=True)
-                T.ptx.wgmma.commit_group.sync.aligned()
-                Tx.wg.gemm_async(acc_k, d_scores, Qs[ring.stage], transB=True, accum=True)
-                T.ptx.wgmma.commit_group.sync.aligned()
-                T.ptx.wgmma.wait_group.sync.aligned(1)
-                free(gradients, ring.stage)
-                for h in T.unroll(2):
-                    query: T.let = m + warp * 16 + lane // 4 + h * 8
-                    if query < queries_here:
-                        for j in T.unroll(COLUMNS // 8):
-                            if column + j * 8 < HEAD:
-                                T.ptx["red.relaxed.gpu.global.add.v2.f32"](
-                                    SUMS.ptr_to([batch, head, first_query + query, column + j * 8 + lane % 4 * 2]), out_q[j * 4 + h * 2],
-                                    out_q[j * 4 + h * 2 + 1])
-                T.ptx.wgmma.wait_group.sync.aligned(0)
-                free(queries, ring.stage)
-                ring.advance()
-                buffer = BN - buffer
-                tile += 1
-                if tile == tiles:
-                    tile = 0
-                    head += 1
+            turns: T.let = heads_here * tiles
+            if turns > 0:
+                if EARLY:
+                    ahead = PipelineState(STAGES, 0)
+                    queries.full.wait(0, 0)
+                    Tx.wg.gemm_async(scores, Ks[row : row + 64, :], Qs[0])
+                    T.ptx.wgmma.commit_group.sync.aligned()
+                    T.ptx.wgmma.wait_group.sync.aligned(0)
+                for turn_of_q in range(turns):
+                    m: T.let = (first + tile) * BM
+                    if not EARLY:
+                        queries.full.wait(ring.stage, ring.phase)
+                        Tx.wg.gemm_async(scores, Ks[row : row + 64, :], Qs[ring.stage])
+                        T.ptx.wgmma.commit_group.sync.aligned()
+                    gradients.full.wait(ring.stage, ring.phase)
+                    Tx.wg.gemm_async(d_probs, Vs[row : row + 64, :], DOs[ring.stage])
+                    T.ptx.wgmma.commit_group.sync.aligned()
+                    if not EARLY:
+                        T.ptx.wgmma.wait_group.sync.aligned(1)
+                    weights(m)
+                    Tx.wg.cast(probs, scores)
+                    Tx.wg.gemm_async(acc_v, probs, DOs[ring.stage], transB=True, accum=turn_of_q > 0)
+                    T.ptx.wgmma.commit_group.sync.aligned()
+                    T.ptx.wgmma.wait_group.sync.aligned(1)
+                    gradients_of_scores()
+                    Tx.wg.cast(d_scores, d_probs)
+                    Tx.wg.gemm_async(acc_k, d_scores, Qs[ring.stage], transB=True, accum=turn_of_q > 0)
+                    T.ptx.wgmma.commit_group.sync.aligned()
+                    Tx.wg.copy(DSs[buffer + row : buffer + row + 64, :], d_scores)
+                    T.ptx["fence.proxy.async.shared::cta"]()
+                    T.ptx.bar.sync(1, 256)
+                    Tx.wg.gemm_async(acc_q, DSs[buffer : buffer + BN, :], Ks[:, column : column + COLUMNS], transA=True, transB=True)
+                    T.ptx.wgmma.commit_group.sync.aligned()
+                    if EARLY:
+                        # The next scores; behind the last tile, those of the last one again: a product under a condition would be waited for.
+                        if turn_of_q + 1 < turns:
+                            ahead.advance()
+                        queries.full.wait(ahead.stage, ahead.phase)
+                        Tx.wg.gemm_async(scores, Ks[row : row + 64, :], Qs[ahead.stage])
+                        T.ptx.wgmma.commit_group.sync.aligned()
+                        T.ptx.wgmma.wait_group.sync.aligned(2)
+                    else:
+                        T.ptx.wgmma.wait_group.sync.aligned(1)
+                    free(gradients, ring.stage)
+                    T.ptx.wgmma.wait_group.sync.aligned(1 if EARLY else 0)
+                    free(queries, ring.stage)
+                    for h in T.unroll(2):
+                        query: T.let = m + warp * 16 + lane // 4 + h * 8
+                        if query < queries_here:
+                            for j in T.unroll(COLUMNS // 8):
+                                if column + j * 8 < HEAD:
+                                    T.ptx["red.relaxed.gpu.global.add.v2.f32"](
+                                        SUMS.ptr_to([batch, head, first_query + query, column + j * 8 + lane % 4 * 2]), out_q[j * 4 + h * 2],
+                                        out_q[j * 4 + h * 2 + 1])
+                    T.ptx.wgmma.wait_group.sync.aligned(0)
+                    ring.advance()
+                    buffer = BN - buffer
+                    tile += 1
+                    if tile == tiles:
+                        tile = 0
+                        head += 1
+            else:
+                Tx.wg.zero(acc_k)
+                Tx.wg.zero(acc_v)
             for h in T.unroll(2):
                 key: T.let = n + row + warp * 16 + lane // 4 + h * 8
                 if key < keys_here:

@@ -154,7 +154,7 @@ def general(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
             scaled = T.alloc_local((64, BN), "float32", layout=accumulator(BN))
             step_sum, total = sums.local(BN // 2), scaled.local(BN // 2)
             step_scale = T.alloc_local((2,), "float32")
-            next_scale = T.alloc_local((2,), "float32")
+            next_scale = T.alloc_local((3,), "float32")         # of two rows of A, and of B
         # Eight neighbors in each of two rows of a part of C.
         value = T.alloc_local((2, 8), VALUE)
         if GATED:
@@ -202,16 +202,17 @@ def general(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
 
             @T.inline
             def fetch_scales(k):
-                of_b: T.let = ScaleB[matrix, T.truncdiv(n, 128), k]
+                """They are multiplied in the next step: a use here would wait for memory in front of the step's MMAs."""
+                next_scale[2] = ScaleB[matrix, T.truncdiv(n, 128), k]
                 for p in T.unroll(2):
-                    next_scale[p] = ScaleA[of_a, T.min(first + p * 8, M - 1), k] * of_b
+                    next_scale[p] = ScaleA[of_a, T.min(first + p * 8, M - 1), k]
 
             if SCALED:
                 Tx.wg.zero(scaled)
                 fetch_scales(0)
                 for k in range(steps):
                     for p in T.unroll(2):
-                        step_scale[p] = next_scale[p]
+                        step_scale[p] = next_scale[p] * next_scale[2]
                     if k + 1 < steps:
                         fetch_scales(k + 1)
                     pipe.full.wait(ring.stage, ring.phase)

@@ -115,7 +115,6 @@ def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), r
     THREADS = T.meta_var(256)
     T.device_entry()
     T.attr({"tirx.use_programtic_dependent_launch": True})
-    T.ptx.griddepcontrol.launch_dependents()
     part, across, rows = T.cta_id([SPLIT, T.truncdiv(N + (BM - 1), BM), T.truncdiv(M + (BN - 1), BN) * BATCH])
     T.cta_id_in_cluster([SPLIT, 1, 1])
     group = T.warpgroup_id([2])
@@ -130,15 +129,15 @@ def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), r
     parts = pool.alloc((BN, BM + 4), "float32", align=1024)
     pool.commit()
     T.ptx.fence.mbarrier_init()
-    T.cuda.cta_sync()
-    T.ptx.griddepcontrol.wait()
-    ring = PipelineState(STAGES, 0)
     steps: T.let = T.truncdiv(K + (BK - 1), BK)
     first: T.let = T.truncdiv(steps * part, SPLIT)
     last: T.let = T.truncdiv(steps * (part + 1), SPLIT)
     batch: T.let = T.truncmod(rows, BATCH)
     n: T.let = across * BM
     m: T.let = T.truncdiv(rows, BATCH) * BN
+    T.cuda.cta_sync()
+    T.ptx.griddepcontrol.wait()
+    ring = PipelineState(STAGES, 0)
     sums = T.alloc_local((64, BN), "float32", layout=accumulator(BN))
     if group == 1:
         if warp == 0:
@@ -153,6 +152,8 @@ def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), r
                         Tx.copy_async(Bs[ring.stage], B[batch, n : n + BM, k * BK : k * BK + BK], mbar=bar)
                     Tx.copy_async(As[ring.stage], A[batch, m : m + BN, k * BK : k * BK + BK], mbar=bar)
                     ring.advance()
+                # Not before: blocks of the next kernels would take the room of others, and gather on few multiprocessors.
+                T.ptx.griddepcontrol.launch_dependents()
     else:
         for step in range(last - first):
             pipe.full.wait(ring.stage, ring.phase)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import VECTORS, WARPS, load_row, load_vector, misaligned, quotient, store_row, vector
+from rows import VECTORS, WARPS, after_previous, load_row, load_vector, misaligned, quotient, store_row, vector
 
 LOG2_E = 1.4426950408889634
 
@@ -19,6 +19,7 @@ def activation(g: T.handle, u: T.handle, y: T.handle, kind: T.int32, warps: T.in
     Y = T.match_buffer(y, (outer, inner, columns), dtype, strides=(y_outer, y_inner, 1))
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
+    after_previous()
     block = T.cta_id([T.ceildiv(outer * inner * segments * warps, WARPS)])
     warp = T.warp_id([WARPS])
     lane = T.lane_id([32])
@@ -104,6 +105,7 @@ def cast(x: T.handle, y: T.handle, warps: T.int32, segments: T.int32, *, source:
     Y = T.match_buffer(y, (outer, inner, columns), target, strides=(y_outer, y_inner, 1))
     VEC = T.meta_var(min(vector(source), vector(target)))
     T.device_entry()
+    after_previous()
     block = T.cta_id([T.ceildiv(outer * inner * segments * warps, WARPS)])
     warp = T.warp_id([WARPS])
     lane = T.lane_id([32])
@@ -149,6 +151,7 @@ def gather(table: T.handle, ids: T.handle, y: T.handle, warps: T.int32, segments
     Y = T.match_buffer(y, (rows, columns), dtype, strides=(y_row, 1))
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
+    after_previous()
     block = T.cta_id([T.ceildiv(rows * segments * warps, WARPS)])
     warp = T.warp_id([WARPS])
     lane = T.lane_id([32])

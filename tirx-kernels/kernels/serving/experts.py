@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import WARPS, load_row, misaligned, quotient, store_row, vector
+from rows import WARPS, after_previous, load_row, misaligned, quotient, store_row, vector
 
 MAX_EXPERTS = 512
 VECTORS = 2                                  # vectors of a segment that a thread has in flight
@@ -24,6 +24,7 @@ def route(logits: T.handle, bias: T.handle, ids: T.handle, weights: T.handle, si
     Ids = T.match_buffer(ids, (tokens, chosen), "int32")
     Weights = T.match_buffer(weights, (tokens, chosen), "float32")
     T.device_entry()
+    after_previous()
     block = T.cta_id([T.ceildiv(tokens, WARPS)])
     warp = T.warp_id([WARPS])
     lane = T.lane_id([32])
@@ -99,6 +100,7 @@ def align(ids: T.handle, begins: T.handle, tokens: T.handle, places: T.handle, m
     Tokens = T.match_buffer(tokens, (capacity,), "int32")
     Places = T.match_buffer(places, (count, chosen), "int32")
     T.device_entry()
+    after_previous()
     block = T.cta_id([1])
     tid = T.thread_id([THREADS])
     counts = T.alloc_shared((MAX_EXPERTS + 1,), "int32")
@@ -160,6 +162,7 @@ def combine(x: T.handle, places: T.handle, weights: T.handle, y: T.handle, warps
     Y = T.match_buffer(y, (tokens, columns), dtype, strides=(y_row, 1))
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
+    after_previous()
     block = T.cta_id([T.ceildiv(tokens * segments * warps, WARPS)])
     warp = T.warp_id([WARPS])
     lane = T.lane_id([32])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm.script import tirx as T
 
 from quantize import factor, to_8_bits
-from rows import CACHED, THREADS, WARPS, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum, store_row, vector
+from rows import CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum, store_row, vector
 
 
 # sim: norm(dtype="float32", s=None)
@@ -60,6 +60,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
         S = T.match_buffer(s, (outer, inner), "float32", strides=(s_outer, s_inner))
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
+    after_previous()
     block = T.cta_id([T.ceildiv(outer * inner, T.truncdiv(THREADS, threads))])
     thread = T.thread_id([THREADS])
     parts = T.alloc_shared((WARPS,), "float32")

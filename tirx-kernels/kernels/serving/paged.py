@@ -6,7 +6,7 @@ from tvm.script import tirx as T
 
 from rope import MAX_PAIRS, angles
 from quantize import to_8_bits
-from rows import load, misaligned, store, vector
+from rows import after_previous, load, misaligned, store, vector
 
 LOG2_E = 1.4426950408889634
 KEYS = 16                                    # keys of a warp's tile
@@ -142,6 +142,7 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
     WARPS = T.meta_var(2 if D > 128 else 4)
     NEVER = T.meta_var(-1e30)
     T.device_entry()
+    after_previous(False)
     split, tile, b = T.cta_id([splits, tiles * heads_of_k, batch])
     tid = T.thread_id([WARPS * 32])
     warp: T.int32 = T.tvm_warp_shuffle(0xFFFFFFFF, tid // 32, 0, 32, 32)
@@ -316,6 +317,7 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
                           [values.ptr_to([j * 2 + e]) for e in range(2)], [acc.ptr_to([step * 2 + j, e]) for e in range(4)])
         T.cuda.warp_sync()
 
+    T.ptx.griddepcontrol.launch_dependents()
     # The warps together: the stages are free for their sums.
     T.ptx.cp_async.wait_group(0)
     T.cuda.cta_sync()
@@ -397,6 +399,7 @@ def latent(q: T.handle, kv: T.handle, table: T.handle, lengths: T.handle, o: T.h
     COLUMNS = T.meta_var(LATENT // LATENT_WARPS)                 # of a warp
     NEVER = T.meta_var(-1e30)
     T.device_entry()
+    after_previous(False)
     split, tile, b = T.cta_id([splits, tiles, batch])
     tid = T.thread_id([LATENT_WARPS * 32])
     warp: T.int32 = T.tvm_warp_shuffle(0xFFFFFFFF, tid // 32, 0, 32, 32)
@@ -541,6 +544,7 @@ def latent(q: T.handle, kv: T.handle, table: T.handle, lengths: T.handle, o: T.h
                                   [acc.ptr_to([m, j * 2 + p, e]) for e in range(4)], [a.ptr_to([e]) for e in range(4)],
                                   [keys.ptr_to([p * 2 + e]) for e in range(2)], [acc.ptr_to([m, j * 2 + p, e]) for e in range(4)])
 
+    T.ptx.griddepcontrol.launch_dependents()
     T.ptx.cp_async.wait_group(0)
     if scoring:
         for h in T.unroll(2):
@@ -598,6 +602,7 @@ def append(k: T.handle, v: T.Optional(T.handle), k_cache: T.handle, v_cache: T.O
     Frequencies = T.match_buffer(frequencies, (pairs,), "float32")
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
+    after_previous()
     token = T.cta_id([tokens])
     tid = T.thread_id([128])
     cosines = T.alloc_shared((MAX_PAIRS,), "float32")
@@ -671,6 +676,7 @@ def advance(x: T.handle):
     step = T.int64()
     X = T.match_buffer(x, (count,), "int32", strides=(step,))
     T.device_entry()
+    after_previous()
     block = T.cta_id([T.ceildiv(count, 128)])
     tid = T.thread_id([128])
     i: T.int32 = block * 128 + tid
@@ -691,6 +697,7 @@ def copy(source: T.Optional(T.handle), cache: T.handle, pairs: T.handle, *, dtyp
     Pairs = T.match_buffer(pairs, (count, 2), "int32", strides=(p0, 1))
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
+    after_previous()
     block, pair = T.cta_id([T.ceildiv(page, 4), count])
     warp = T.warp_id([4])
     lane = T.lane_id([32])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import CACHED, THREADS, WARPS, inside, load_row, load_vector, misaligned, quotient, row_max, store_row, vector
+from rows import CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, store_row, vector
 
 LARGEST = {"float8_e4m3fn": 448.0, "int8": 127.0}
 BLOCK = 128                                  # rows and columns with a common factor in `blocks`
@@ -55,6 +55,7 @@ def quantize(x: T.handle, q: T.handle, s: T.handle, threads: T.int32, *, dtype: 
     S = T.match_buffer(s, (outer, inner), "float32", strides=(s_outer, s_inner))
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
+    after_previous()
     block = T.cta_id([T.ceildiv(outer * inner, T.truncdiv(THREADS, threads))])
     thread = T.thread_id([THREADS])
     parts = T.alloc_shared((WARPS,), "float32")
@@ -134,6 +135,7 @@ def blocks(x: T.handle, q: T.handle, s: T.handle, *, dtype: T.constexpr):
     ACROSS = T.meta_var(BLOCK // VEC)            # threads that share a row
     TURNS = T.meta_var(BLOCK * ACROSS // THREADS)
     T.device_entry()
+    after_previous()
     n, m, b = T.cta_id([across, down, batch])
     thread = T.thread_id([THREADS])
     parts = T.alloc_shared((WARPS,), "float32")
@@ -194,6 +196,7 @@ def groups(x: T.handle, q: T.handle, s: T.handle, of_tensor: T.float32, *, dtype
     S = T.match_buffer(s, (outer, inner, of_row), "uint8", strides=(s_outer, s_inner, 1))
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
+    after_previous()
     block = T.cta_id([T.ceildiv(outer * inner * T.truncdiv(columns, 16), THREADS)])
     thread = T.thread_id([THREADS])
     numbers = T.alloc_local((16,), dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import load, misaligned, store, vector
+from rows import after_previous, load, misaligned, store, vector
 
 MAX_PAIRS = 256
 
@@ -33,6 +33,7 @@ def rope(x: T.handle, positions: T.handle, frequencies: T.handle, interleaved: T
     VEC = T.meta_var(vector(dtype))
     HALF = T.meta_var(VEC // 2)
     T.device_entry()
+    after_previous()
     token = T.cta_id([tokens])
     tid = T.thread_id([128])
     cosines = T.alloc_shared((MAX_PAIRS,), "float32")

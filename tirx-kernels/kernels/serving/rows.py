@@ -37,6 +37,17 @@ def inside(whole, column, v, columns):
 
 
 @T.inline
+def after_previous(early=True):
+    """The beginning of a kernel: it goes on when the previous kernel of the stream has ended. The next one may start up to the same line there, so the
+    launches of short kernels overlap; with `early`, it may start now. A kernel with much work allows it towards its end: blocks of the next kernels
+    would take the room of others, and gather on few multiprocessors. Older GPUs than Hopper start a kernel when the previous one has ended."""
+    T.attr({"tirx.use_programtic_dependent_launch": True})
+    if early:
+        T.ptx.griddepcontrol.launch_dependents()
+    T.ptx.griddepcontrol.wait()
+
+
+@T.inline
 def load_vector(to, at, row, column, columns, dtype, count):
     """The `count` elements, 16 bytes, of an aligned row from `column` on, or the row's last ones if they are behind its end."""
     here = T.decl_buffer((columns // count,), dtype + "x" + str(count), data=row.data, scope="global")

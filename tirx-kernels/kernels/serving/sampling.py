@@ -3,18 +3,20 @@
 A logit, penalized and divided by the temperature, becomes a key: its distance from the row's maximum in steps of 2^-27, in 32 bits. Tokens
 that are 32 and more behind the maximum, with less than 1e-13 of its probability, are left out. Limits of keys then select tokens, exactly
 and without a sort: a histogram of 11 bits of the keys finds the bin of the limit, and two more find the key in it. Probabilities are added
-as integers, so that results do not depend on the order of threads. The random choice adds Gumbel noise to each selected logit and takes the
+as integers, so that results do not depend on the order of threads. For up to 1,024 tokens, the greatest logit of each of 1,024 threads gives a
+first limit, so that few tokens are left to select from. The random choice adds Gumbel noise to each selected logit and takes the
 maximum, so it needs no sum. The noise is Philox4x32-10 of seed, counter and token."""
 
 from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import load, misaligned, vector
+from rows import after_previous, load, load_vector, misaligned, vector
 
 THREADS = 1024
 BINS = 2048
 NEAR = 2048                                  # tokens that fit into shared memory
+AHEAD = 4                                    # vectors of a row that a thread has in flight
 ONE = 2.0 ** 27
 LOG2_E = 1.4426950408889634
 FULL = 0xFFFFFFFF
@@ -40,6 +42,45 @@ def philox(block, first, second, low, high, out):
         key_high += T.uint32(0xBB67AE85)
 
 
+@T.inline
+def fetch(raw, row, turn, turns, tid, columns, whole, dtype, count):
+    """The thread's vectors of some turns of a row; `whole` is 1 for aligned rows of whole vectors."""
+    if whole != 0:
+        for u in T.unroll(turns):
+            load_vector(raw, u * count, row, ((turn + u) * THREADS + tid) * count, columns, dtype, count)
+    else:
+        for u in T.unroll(turns):
+            load(raw, u * count, row, ((turn + u) * THREADS + tid) * count, columns, False, dtype, count)
+
+
+@T.inline
+def take(best, best_token, score, token):
+    if score > best[0] or (score == best[0] and token < best_token[0]):
+        best[0] = score
+        best_token[0] = token
+
+
+@T.inline
+def winner(best, best_token, parts, part_tokens, warp, lane):
+    """The best token of the block; each thread gets it."""
+    for step in T.unroll(5):
+        other: T.float32 = T.tvm_warp_shuffle_xor(FULL, best[0], 16 >> step, 32, 32)
+        its_token: T.int32 = T.tvm_warp_shuffle_xor(FULL, best_token[0], 16 >> step, 32, 32)
+        take(best, best_token, other, its_token)
+    T.cuda.cta_sync()
+    if lane == 0:
+        parts[warp] = best[0]
+        part_tokens[warp] = best_token[0]
+    T.cuda.cta_sync()
+    # As many warps as lanes.
+    best[0] = parts[lane]
+    best_token[0] = part_tokens[lane]
+    for step in T.unroll(5):
+        other: T.float32 = T.tvm_warp_shuffle_xor(FULL, best[0], 16 >> step, 32, 32)
+        its_token: T.int32 = T.tvm_warp_shuffle_xor(FULL, best_token[0], 16 >> step, 32, 32)
+        take(best, best_token, other, its_token)
+
+
 @T.jit
 def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handle, counters: T.handle, counts: T.handle, tokens: T.handle,
            *, dtype: T.constexpr):
@@ -56,6 +97,7 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
     Tokens = T.match_buffer(tokens, (rows,), "int32")
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
+    after_previous()
     row = T.cta_id([rows])
     tid = T.thread_id([THREADS])
     lane: T.let = tid % 32
@@ -70,7 +112,7 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
     found_bin = T.alloc_shared((1,), "uint32")
     found_count = T.alloc_shared((1,), "uint32")
     found_mass = T.alloc_shared((2,), "uint64")
-    raw = T.alloc_local((VEC,), dtype)
+    raw = T.alloc_local((AHEAD * VEC,), dtype)
     z = T.alloc_local((VEC,), "float32")
     key = T.alloc_local((VEC,), "uint32")
     inside = T.alloc_local((VEC,), "int32")
@@ -95,18 +137,17 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
     inverse: T.float32 = 1.0
     if temperature > T.float32(0):
         inverse = 1.0 / temperature
-    aligned: T.uint8 = misaligned(Logits.ptr_to([row, 0]))
+    whole: T.int32 = T.if_then_else(misaligned(Logits.ptr_to([row, 0])) == T.uint8(0) and columns % VEC == 0, 1, 0)
     Ls = T.decl_buffer((columns,), dtype, data=Logits.ptr_to([row, 0]), scope="global")
-    turns: T.int32 = T.ceildiv(columns, THREADS * VEC)
+    turns: T.int32 = T.ceildiv(columns, THREADS * VEC * AHEAD) * AHEAD
 
     @T.inline
-    def values(turn):
-        """The thread's logits of a turn, penalized and divided by the temperature."""
-        load(raw, 0, Ls, (turn * THREADS + tid) * VEC, columns, aligned == T.uint8(0), dtype, VEC)
+    def values(turn, u):
+        """The thread's logits of a turn, penalized and divided by the temperature: number `u` of those that it has fetched."""
         for v in T.unroll(VEC):
             column: T.int32 = (turn * THREADS + tid) * VEC + v
             inside[v] = T.if_then_else(column < columns, 1, 0)
-            value: T.float32 = T.cast(raw[v], "float32")
+            value: T.float32 = T.cast(raw[u * VEC + v], "float32")
             if of_counts > 0 and column < columns:
                 count: T.int32 = Counts[row, column]
                 if count > 0:
@@ -115,7 +156,22 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
             z[v] = value * inverse
 
     @T.inline
-    def keys(turn):
+    def keys_of_values():
+        for v in T.unroll(VEC):
+            distance: T.float32 = (top[0] - z[v]) * T.float32(ONE)
+            key[v] = T.uint32(0)
+            if inside[v] != 0 and distance < T.float32(4294967040.0):
+                key[v] = T.cast(T.max(distance, T.float32(0)), "uint32")
+            else:
+                inside[v] = 0
+
+    @T.inline
+    def fetch_keys(turn):
+        if gathered[0] == 0:
+            fetch(raw, Ls, turn, 1, tid, columns, whole, dtype, VEC)
+
+    @T.inline
+    def keys(turn, u):
         """The thread's keys of a turn: from shared memory if the near tokens are there."""
         if gathered[0] != 0:
             for v in T.unroll(VEC):
@@ -125,42 +181,14 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
                     inside[v] = 1
                     key[v] = near_keys[at]
         else:
-            values(turn)
-            for v in T.unroll(VEC):
-                distance: T.float32 = (top[0] - z[v]) * T.float32(ONE)
-                key[v] = T.uint32(0)
-                if inside[v] != 0 and distance < T.float32(4294967040.0):
-                    key[v] = T.cast(T.max(distance, T.float32(0)), "uint32")
-                else:
-                    inside[v] = 0
-
-    @T.inline
-    def take(score, token):
-        if score > best[0] or (score == best[0] and token < best_token[0]):
-            best[0] = score
-            best_token[0] = token
+            values(turn, u)
+            keys_of_values()
 
     @T.inline
     def gumbel(distance, token, bits):
         """Takes a token with its logit and noise: -log(-log(u)) for u in (0, 1)."""
         u: T.float32 = (T.cast(bits >> T.uint32(8), "float32") + 0.5) * T.float32(2.0 ** -24)
-        take(0.0 - distance - T.log(0.0 - T.log(u)), token)
-
-    @T.inline
-    def winner():
-        """The best token of the block; each thread gets it."""
-        for step in T.unroll(5):
-            other: T.float32 = T.tvm_warp_shuffle_xor(FULL, best[0], 16 >> step, 32, 32)
-            its_token: T.int32 = T.tvm_warp_shuffle_xor(FULL, best_token[0], 16 >> step, 32, 32)
-            take(other, its_token)
-        T.cuda.cta_sync()
-        if lane == 0:
-            parts[warp] = best[0]
-            part_tokens[warp] = best_token[0]
-        T.cuda.cta_sync()
-        for w in range(THREADS // 32):
-            take(parts[w], part_tokens[w])
-        T.cuda.cta_sync()
+        take(best, best_token, 0.0 - distance - T.log(0.0 - T.log(u)), token)
 
     @T.inline
     def find(by_mass, wanted_count, wanted_mass):
@@ -199,6 +227,28 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
         T.cuda.cta_sync()
 
     @T.inline
+    def gather():
+        """Keeps the tokens up to the limit in shared memory, if they fit there."""
+        T.cuda.cta_sync()
+        if tid == 0:
+            near_count[0] = 0
+        T.cuda.cta_sync()
+        for step in range(T.truncdiv(turns, 2)):
+            fetch(raw, Ls, step * 2, 2, tid, columns, whole, dtype, VEC)
+            for u in T.unroll(2):
+                values(step * 2 + u, u)
+                keys_of_values()
+                for v in T.unroll(VEC):
+                    if inside[v] != 0 and key[v] <= limit[0]:
+                        place: T.int32 = T.cuda.atomic_add(near_count.ptr_to([0]), 1)
+                        if place < NEAR:
+                            near_keys[place] = key[v]
+                            near_tokens[place] = ((step * 2 + u) * THREADS + tid) * VEC + v
+        T.cuda.cta_sync()
+        if near_count[0] <= NEAR:
+            gathered[0] = 1
+
+    @T.inline
     def select(by_mass, count, mass):
         """Lowers the limit to the least key that has the wanted count or mass of keys up to it; `total` is their mass."""
         wanted_count: T.uint32 = count
@@ -216,7 +266,8 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
                     bin_masses[e * THREADS + tid] = T.uint64(0)
                 T.cuda.cta_sync()
                 for turn in range(T.if_then_else(gathered[0] != 0, T.ceildiv(NEAR, THREADS * VEC), turns)):
-                    keys(turn)
+                    fetch_keys(turn)
+                    keys(turn, 0)
                     for v in T.unroll(VEC):
                         if inside[v] != 0 and key[v] <= limit[0]:
                             same: T.int32 = 1
@@ -237,21 +288,9 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
                     if level == 0:
                         prefix = found_bin[0]
                         # The tokens up to the end of the bin, if they fit into shared memory.
-                        near: T.uint32 = found_count[0] + bin_counts[T.cast(found_bin[0], "int32")]
-                        if gathered[0] == 0 and near <= T.uint32(NEAR):
-                            T.cuda.cta_sync()
-                            if tid == 0:
-                                near_count[0] = 0
-                            T.cuda.cta_sync()
-                            for turn in range(turns):
-                                keys(turn)
-                                for v in T.unroll(VEC):
-                                    if inside[v] != 0 and key[v] <= limit[0] and key[v] >> T.uint32(21) <= prefix:
-                                        place: T.int32 = T.cuda.atomic_add(near_count.ptr_to([0]), 1)
-                                        near_keys[place] = key[v]
-                                        near_tokens[place] = (turn * THREADS + tid) * VEC + v
-                            T.cuda.cta_sync()
-                            gathered[0] = 1
+                        if gathered[0] == 0 and found_count[0] + bin_counts[T.cast(found_bin[0], "int32")] <= T.uint32(NEAR):
+                            limit[0] = T.min(limit[0], (prefix << T.uint32(21)) | T.uint32((1 << 21) - 1))
+                            gather()
                     elif level == 1:
                         prefix = (prefix << T.uint32(11)) | found_bin[0]
                     else:
@@ -262,16 +301,20 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
 
     best[0] = 0.0 - T.infinity("float32")
     best_token[0] = 0
+    own_best: T.float32 = 0.0
     gathered[0] = 0
     limit[0] = T.uint32(0xFFFFFFFF)
     total[0] = T.uint64(0)
     if temperature <= T.float32(0) or top_k > 0 or top_p < T.float32(1) or min_p > T.float32(0):
-        for turn in range(turns):
-            values(turn)
-            for v in T.unroll(VEC):
-                if inside[v] != 0:
-                    take(z[v], (turn * THREADS + tid) * VEC + v)
-        winner()
+        for step in range(T.truncdiv(turns, AHEAD)):
+            fetch(raw, Ls, step * AHEAD, AHEAD, tid, columns, whole, dtype, VEC)
+            for u in T.unroll(AHEAD):
+                values(step * AHEAD + u, u)
+                for v in T.unroll(VEC):
+                    if inside[v] != 0:
+                        take(best, best_token, z[v], ((step * AHEAD + u) * THREADS + tid) * VEC + v)
+        own_best = best[0]
+        winner(best, best_token, parts, part_tokens, warp, lane)
     if temperature > T.float32(0):
         filtered: T.int32 = 0
         if top_k > 0 or top_p < T.float32(1) or min_p > T.float32(0):
@@ -282,7 +325,23 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
                 if farthest < T.float32(4294967040.0):
                     limit[0] = T.cast(farthest, "uint32")
             if top_k > 0 and top_k < columns:
-                select(False, T.cast(top_k, "uint32"), T.uint64(0))
+                for attempt in range(2):
+                    if attempt == 1 or top_k <= THREADS:
+                        if attempt == 0:
+                            # As many of the threads' greatest logits are a limit that as many tokens keep.
+                            z[0] = own_best
+                            inside[0] = 1
+                            for v in T.unroll(VEC - 1):
+                                inside[v + 1] = 0
+                            keys_of_values()
+                            near_keys[tid] = T.if_then_else(inside[0] != 0, key[0], T.uint32(0xFFFFFFFF))
+                            near_count[0] = THREADS
+                            gathered[0] = 1
+                        select(False, T.cast(top_k, "uint32"), T.uint64(0))
+                        if attempt == 0:
+                            gathered[0] = 0
+                            total[0] = T.uint64(0)
+                            gather()
             if top_p < T.float32(1):
                 if total[0] == T.uint64(0):
                     # The mass of all keys up to the limit: more than all of them is wanted, so one level counts them.
@@ -293,7 +352,8 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
                     T.cuda.cta_sync()
                     own: T.uint64 = T.uint64(0)
                     for turn in range(T.if_then_else(gathered[0] != 0, T.ceildiv(NEAR, THREADS * VEC), turns)):
-                        keys(turn)
+                        fetch_keys(turn)
+                        keys(turn, 0)
                         for v in T.unroll(VEC):
                             if inside[v] != 0 and key[v] <= limit[0]:
                                 own += T.cast(T.exp2(T.cast(key[v], "float32") * T.float32(-LOG2_E / ONE)) * T.float32(2.0 ** 40), "uint64")
@@ -318,11 +378,12 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
                                                         T.if_then_else(token % 4 == 1, random[1], random[3]))
                         gumbel(T.cast(near_keys[at], "float32") * T.float32(1 / ONE), token, bits)
         else:
+            # The random numbers take longer than the loads.
             for turn in range(turns):
+                fetch(raw, Ls, turn, 1, tid, columns, whole, dtype, VEC)
+                values(turn, 0)
                 if filtered != 0:
-                    keys(turn)
-                else:
-                    values(turn)
+                    keys_of_values()
                 for g in T.unroll(VEC // 4):
                     token: T.int32 = (turn * THREADS + tid) * VEC + g * 4
                     philox(T.cast(token, "uint32") >> T.uint32(2), counter, T.uint32(0), low, high, random)
@@ -332,7 +393,7 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
                                 gumbel(0.0 - z[g * 4 + v], token + v, random[v])
                             elif key[g * 4 + v] <= limit[0]:
                                 gumbel(T.cast(key[g * 4 + v], "float32") * T.float32(1 / ONE), token + v, random[v])
-        winner()
+        winner(best, best_token, parts, part_tokens, warp, lane)
     if tid == 0:
         Tokens[row] = best_token[0]
         if of_counts > 0:
@@ -348,41 +409,29 @@ def argmax(logits: T.handle, tokens: T.handle, *, dtype: T.constexpr):
     Tokens = T.match_buffer(tokens, (rows,), "int32")
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
+    after_previous()
     row = T.cta_id([rows])
     tid = T.thread_id([THREADS])
     lane: T.let = tid % 32
     warp: T.let = tid // 32
     parts = T.alloc_shared((32,), "float32")
     part_tokens = T.alloc_shared((32,), "int32")
-    raw = T.alloc_local((2 * VEC,), dtype)
-    best: T.float32 = 0.0 - T.infinity("float32")
-    token: T.int32 = 0
-    aligned: T.uint8 = misaligned(Logits.ptr_to([row, 0]))
+    raw = T.alloc_local((AHEAD * VEC,), dtype)
+    best = T.alloc_local((1,), "float32")
+    best_token = T.alloc_local((1,), "int32")
+    best[0] = 0.0 - T.infinity("float32")
+    best_token[0] = 0
+    whole: T.int32 = T.if_then_else(misaligned(Logits.ptr_to([row, 0])) == T.uint8(0) and columns % VEC == 0, 1, 0)
     Ls = T.decl_buffer((columns,), dtype, data=Logits.ptr_to([row, 0]), scope="global")
-    for turn in range(T.ceildiv(columns, 2 * THREADS * VEC)):
-        begin: T.int32 = (turn * 2 * THREADS + tid) * VEC
-        for c in T.unroll(2):
-            load(raw, c * VEC, Ls, begin + c * THREADS * VEC, columns, aligned == T.uint8(0), dtype, VEC)
-        for c in T.unroll(2):
+    for step in range(T.ceildiv(columns, THREADS * VEC * AHEAD)):
+        fetch(raw, Ls, step * AHEAD, AHEAD, tid, columns, whole, dtype, VEC)
+        for u in T.unroll(AHEAD):
             for v in T.unroll(VEC):
-                column: T.int32 = begin + c * THREADS * VEC + v
-                value: T.float32 = T.cast(raw[c * VEC + v], "float32")
-                if column < columns and value > best:
-                    best = value
-                    token = column
-    for step in T.unroll(5):
-        other: T.float32 = T.tvm_warp_shuffle_xor(FULL, best, 16 >> step, 32, 32)
-        its_token: T.int32 = T.tvm_warp_shuffle_xor(FULL, token, 16 >> step, 32, 32)
-        if other > best or (other == best and its_token < token):
-            best = other
-            token = its_token
-    if lane == 0:
-        parts[warp] = best
-        part_tokens[warp] = token
-    T.cuda.cta_sync()
+                column: T.int32 = ((step * AHEAD + u) * THREADS + tid) * VEC + v
+                value: T.float32 = T.cast(raw[u * VEC + v], "float32")
+                if column < columns and value > best[0]:
+                    best[0] = value
+                    best_token[0] = column
+    winner(best, best_token, parts, part_tokens, warp, lane)
     if tid == 0:
-        for w in range(THREADS // 32):
-            if parts[w] > best or (parts[w] == best and part_tokens[w] < token):
-                best = parts[w]
-                token = part_tokens[w]
-        Tokens[row] = token
+        Tokens[row] = best_token[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import CACHED, THREADS, WARPS, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum, store_row, vector
+from rows import CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum, store_row, vector
 
 LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453
@@ -30,6 +30,7 @@ def softmax(x: T.handle, y: T.handle, scale: T.float32, threads: T.int32, *, dty
     Y = T.match_buffer(y, (outer, inner, columns), dtype, strides=(y_outer, y_inner, 1))
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
+    after_previous()
     block = T.cta_id([T.ceildiv(outer * inner, T.truncdiv(THREADS, threads))])
     thread = T.thread_id([THREADS])
     parts = T.alloc_shared((WARPS,), "float32")
@@ -126,6 +127,7 @@ def cross_entropy(x: T.handle, targets: T.handle, losses: T.handle, *, dtype: T.
     Losses = T.match_buffer(losses, (rows,), "float32", strides=(l_step,))
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
+    after_previous()
     row = T.cta_id([rows])
     thread = T.thread_id([THREADS])
     parts = T.alloc_shared((WARPS,), "float32")

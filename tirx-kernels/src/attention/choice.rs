@@ -230,6 +230,7 @@ mod tests {
     ) -> Vec<String> {
         let machine = Machine {
             multiprocessors: 132.0,
+            memory: crate::machine::MEMORY,
             hopper,
         };
         let extents = Extents {

@@ -47,8 +47,11 @@ const CLOCK: f64 = 1600.0;
 const COPIED: f64 = 82.0;
 /// Cycles of a warpgroup MMA of 64 rows for each column and 64 elements along K, with what is between two of them.
 const MMA: f64 = 2.17;
-/// Bytes that the memory moves in a microsecond.
-const MEMORY: f64 = 2.7e6;
+/// Bytes that the blocks of `columns` on some multiprocessors load from the memory in a microsecond: this, and [`OF_EACH`] for each of them. Measured
+/// on an H200 with 64 to 448 blocks.
+const OF_ALL: f64 = 1.15e6;
+/// See [`OF_ALL`].
+const OF_EACH: f64 = 2.1e4;
 /// Bytes that the L2 cache moves in a microsecond, if the memory moves the most it can at the same time.
 const CACHE: f64 = 1e8;
 /// A launch, the first copies and the last stores, in microseconds.
@@ -132,10 +135,10 @@ fn blocks(extents: Extents, a: Contiguous, b: Contiguous) -> Choice {
 
 /// Microseconds for the bytes of the three matrices. Each row of tiles reads B again, and each column of tiles reads A again, from the L2 cache.
 /// `share` is the part of the memory's speed that the blocks reach.
-fn time_of_memory(extents: Extents, down: f64, across: f64, share: f64) -> f64 {
+fn time_of_memory(machine: &Machine, extents: Extents, down: f64, across: f64, share: f64) -> f64 {
     let [batch, m, n, k] = [extents.batch, extents.m, extents.n, extents.k].map(|x| x as f64);
     let again = m * k * (across - 1.0) + n * k * (down - 1.0);
-    2.0 * batch * ((m * k + n * k + m * n) / (MEMORY * share) + again / CACHE)
+    2.0 * batch * ((m * k + n * k + m * n) / (machine.memory * share) + again / CACHE)
 }
 
 /// Microseconds of the kernel `tiles`, and its blocks.
@@ -148,7 +151,7 @@ pub(super) fn time_of_tiles(machine: &Machine, extents: Extents, columns: i64, s
     let waves = (tiles / machine.multiprocessors).ceil();
     // The multiprocessors that have a tile, over all waves.
     let busy = tiles / (waves * machine.multiprocessors);
-    let time = (waves * tile / CLOCK).max(time_of_memory(extents, down, across, 0.6 + 0.4 * busy));
+    let time = (waves * tile / CLOCK).max(time_of_memory(machine, extents, down, across, 0.6 + 0.4 * busy));
     (LAUNCH + time, tiles.min(machine.multiprocessors) as i32)
 }
 
@@ -168,8 +171,10 @@ pub(super) fn time_of_columns(machine: &Machine, extents: Extents, rows: i64, sp
         true => 0.85 + 0.15 * (tiles * split / machine.multiprocessors).min(1.0),
         false => 0.6 + 0.4 * tiles * split / (waves * machine.multiprocessors),
     };
+    let loaded = OF_ALL + OF_EACH * (tiles * split).min(machine.multiprocessors);
+    let share = share.min(loaded / machine.memory);
     let parts = if split > 1.0 { PARTS } else { 0.0 };
-    LAUNCH + parts + (waves * tile / CLOCK).max(time_of_memory(extents, down, across, share))
+    LAUNCH + parts + (waves * tile / CLOCK).max(time_of_memory(machine, extents, down, across, share))
 }
 
 impl fmt::Display for Choice {
@@ -274,10 +279,17 @@ impl Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::MEMORY;
 
     fn first(m: usize, n: usize, k: usize) -> String {
+        first_on(MEMORY, m, n, k)
+    }
+
+    /// With a memory that moves so many bytes in a microsecond.
+    fn first_on(memory: f64, m: usize, n: usize, k: usize) -> String {
         let machine = Machine {
             multiprocessors: 132.0,
+            memory,
             hopper: true,
         };
         let plain = Operand {
@@ -303,9 +315,19 @@ mod tests {
     }
 
     #[test]
+    fn a_faster_memory_wants_more_multiprocessors() {
+        let of_h200 = MEMORY / 3.352 * 4.917;
+        assert_eq!(first(1, 4096, 4096), "columns 16x64 of 1 parts");
+        assert_eq!(first_on(of_h200, 1, 4096, 4096), "columns 16x64 of 2 parts");
+        assert_eq!(first_on(of_h200, 1, 6144, 4096), "columns 16x64 of 2 parts");
+        assert_eq!(first_on(of_h200, 1, 28672, 4096), "columns 16x64 of 1 parts");
+    }
+
+    #[test]
     fn other_gpus_and_strides_take_the_general_kernel() {
         let machine = Machine {
             multiprocessors: 148.0,
+            memory: MEMORY,
             hopper: false,
         };
         let plain = Operand {

@@ -200,8 +200,11 @@ enum {
   ATTRIBUTE_CLUSTER = 4,
   ATTRIBUTE_PROGRAMMATIC = 6,
   ATTRIBUTE_PREFERRED_CLUSTER = 11,
+  FUNCTION_PTX_VERSION = 5,
   FUNCTION_SHARED_BYTES = 8,
   FUNCTION_NON_PORTABLE_CLUSTER = 14,
+  /* The first architecture with programmatic dependent launches. */
+  LEAST_PROGRAMMATIC = 90,
   STATUS_NO_BINARY = 209
 };
 
@@ -218,6 +221,7 @@ enum {
   X(cuGetErrorString, "cuGetErrorString", (int, const char**))                         \
   X(cuModuleLoadData, "cuModuleLoadData", (void**, const void*))                       \
   X(cuModuleGetFunction, "cuModuleGetFunction", (void**, void*, const char*))          \
+  X(cuFuncGetAttribute, "cuFuncGetAttribute", (int*, int, void*))                      \
   X(cuFuncSetAttribute, "cuFuncSetAttribute", (void*, int, int))                       \
   X(cuLaunchKernelEx, "cuLaunchKernelEx", (const launch_config*, void*, void**, void**)) \
   X(cuMemAlloc, "cuMemAlloc_v2", (uint64_t*, size_t))                                  \
@@ -385,6 +389,8 @@ typedef struct loaded {
     void* handle;
     uint32_t shared_limit;
     int non_portable;
+    /* The PTX that its code is from, as 90. */
+    int ptx_version;
   } functions[];
 } loaded;
 
@@ -413,6 +419,11 @@ static int32_t load(tirx_kernel* kernel, void* context, loaded** out) {
       return driver_failed(kernel->name, "finding the device function", status);
     }
     made->functions[i].shared_limit = 0;
+    status = driver.cuFuncGetAttribute(&made->functions[i].ptx_version, FUNCTION_PTX_VERSION, made->functions[i].handle);
+    if (status) {
+      free(made);
+      return driver_failed(kernel->name, "asking for the PTX of the device function", status);
+    }
   }
   made->next = (loaded*)kernel->loaded;
   *out = made;
@@ -499,7 +510,8 @@ int32_t tirx_launch(tirx_kernel* kernel, uint32_t function, void* stream, const 
     attributes[count].id = ATTRIBUTE_PREFERRED_CLUSTER;
     memcpy(attributes[count++].value.dims, config->preferred_cluster, sizeof config->preferred_cluster);
   }
-  if (config->programmatic) {
+  /* Code for older GPUs, which a newer one may run too, does not wait for the previous kernel. */
+  if (config->programmatic && state->functions[function].ptx_version >= LEAST_PROGRAMMATIC) {
     attributes[count].id = ATTRIBUTE_PROGRAMMATIC;
     attributes[count++].value.number = 1;
   }

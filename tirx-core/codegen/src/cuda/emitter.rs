@@ -15,7 +15,7 @@ use crate::arith::Analyzer;
 use crate::diagnostic::{Diagnostic, Result, error};
 use crate::ir::abi::Target;
 use crate::ir::at;
-use crate::ir::{DType, PrimFunc, Type, Var};
+use crate::ir::{DType, Gpu, PrimFunc, Type, Var};
 use crate::source::Span;
 
 /// The name and the pointee of a data pointer.
@@ -66,8 +66,8 @@ pub(super) struct Emitter<'u, 'm> {
     pub(super) returns_value: bool,
     /// Whether the current statement computes with vectors of bytes.
     pub(super) byte_arithmetic: bool,
-    /// The architecture of the function's GPU, as 90; 0 where it is not known.
-    pub(super) capability: u32,
+    /// The function's GPU, if it is known.
+    pub(super) gpu: Option<Gpu>,
 }
 
 impl<'u, 'm> Emitter<'u, 'm> {
@@ -99,7 +99,7 @@ impl<'u, 'm> Emitter<'u, 'm> {
             discards_value: false,
             returns_value: !is_kernel && !func.ret_dtype().is_void(),
             byte_arithmetic: false,
-            capability: target.map_or(0, |target| target.gpu.number()),
+            gpu: target.map(|target| target.gpu),
         }
     }
 

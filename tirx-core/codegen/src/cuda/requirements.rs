@@ -4,9 +4,9 @@
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intrin::mnemonic::lookup::either;
 use crate::intrin::mnemonic::{InstructionCall, spelling};
-use crate::intrin::row::Release;
+use crate::intrin::row::{Release, Synchronizes};
 use crate::intrin::{GpuSet, Op, Operands, Row};
-use crate::ir::abi::{is_device, is_subroutine};
+use crate::ir::abi::{Target, is_device, is_subroutine};
 use crate::ir::{Expr, ExprKind, Gpu, IRModule, PrimFunc, Stmt, Visitor};
 use crate::source::Span;
 
@@ -42,6 +42,8 @@ fn in_v27(op: Op) -> String {
 pub(super) fn of_function(func: &PrimFunc, target: Gpu) -> Vec<Diagnostic> {
     struct Calls {
         target: Gpu,
+        /// The GPU that the function is lowered for.
+        own: Option<Gpu>,
         errors: Vec<Diagnostic>,
         /// The first `cta_group` of a tcgen05 operation: its value, the operation and where.
         group: Option<(i128, &'static str, Span)>,
@@ -59,17 +61,24 @@ pub(super) fn of_function(func: &PrimFunc, target: Gpu) -> Vec<Diagnostic> {
             }
             if let ExprKind::Call { op, args } = &e.kind
                 && let Some((what, arch)) = missing(*op, args, self.target)
+                && !self.own.is_some_and(|own| is_left_out(*op, own))
             {
                 let script = op.info().script;
                 let message = format!(
                     "`T.{script}`{what} needs {arch}, and the target is {}",
                     self.target
                 );
-                let help = format!(
-                    "name a target that has it, such as {}{}",
-                    arch.example(),
-                    in_v27(*op)
-                );
+                let help = match self.own.is_some_and(|_| is_left_out(*op, self.target)) {
+                    true => format!(
+                        "name {} first: a kernel for older GPUs leaves it out there",
+                        self.target
+                    ),
+                    false => format!(
+                        "name a target that has it, such as {}{}",
+                        arch.example(),
+                        in_v27(*op)
+                    ),
+                };
                 self.errors.push(Diagnostic::new(e.span, message).help(help));
             }
             if let ExprKind::Call {
@@ -99,11 +108,18 @@ pub(super) fn of_function(func: &PrimFunc, target: Gpu) -> Vec<Diagnostic> {
     }
     let mut calls = Calls {
         target,
+        own: func.attr("target").and_then(Target::from_attr).map(|own| own.gpu),
         errors: Vec::new(),
         group: None,
     };
     calls.visit_stmt(&func.body);
     calls.errors.into_iter().map(|e| e.or_span(func.span)).collect()
+}
+
+/// Whether the text leaves an operation out on GPUs that do not have it, in a kernel for this GPU: a grid of an older GPU starts when
+/// the previous one has ended, as if it had waited.
+pub(super) fn is_left_out(op: Op, own: Gpu) -> bool {
+    op.traits().synchronizes == Synchronizes::Grids && !op.gpus().holds(own)
 }
 
 /// The error where a target does not have an instruction that is given by its mnemonic.

@@ -10,10 +10,11 @@ use super::code::{Code, level};
 use super::defects;
 use super::emitter::Emitter;
 use super::helpers::{Header, Helper};
+use super::requirements::is_left_out;
 use crate::diagnostic::{Diagnostic, Result};
 use crate::intrin::row::{Access, Arg, ArgKind, CudaForm, Machine, Space, Ty, Words};
 use crate::intrin::{Op, Operands, Row};
-use crate::ir::{DType, ElementType, Expr};
+use crate::ir::{DType, ElementType, Expr, ExprKind};
 
 /// A parameter of the function: C++ type and name; for assembly the constraint and what it binds.
 pub(super) struct Parameter {
@@ -111,7 +112,7 @@ impl Emitter<'_, '_> {
             Some(words) => words(
                 &operands,
                 Machine {
-                    capability: self.capability,
+                    capability: self.gpu.map_or(0, |gpu| gpu.number()),
                 },
             )
             .map_err(wrong)?,
@@ -308,11 +309,15 @@ impl Emitter<'_, '_> {
         }
         let word = if volatile { "asm volatile" } else { "asm" };
         let clobber = if memory { " : \"memory\"" } else { "" };
-        body.push_str(&format!(
+        let statement = format!(
             "  {word}(\"{text}\" :{} :{}{clobber});\n",
             spaced(&outputs),
             spaced(&inputs)
-        ));
+        );
+        match self.left_out_before(e) {
+            Some(least) => body.push_str(&format!("#if __CUDA_ARCH__ >= {least}0\n{statement}#endif\n")),
+            None => body.push_str(&statement),
+        }
         if declared.is_some() {
             body.push_str("  return result;\n");
         }
@@ -322,6 +327,14 @@ impl Emitter<'_, '_> {
             passed,
             guarded,
         })
+    }
+
+    /// The first architecture that has an operation, where the kernel is for older GPUs too and they do without it.
+    fn left_out_before(&self, e: &Expr) -> Option<u32> {
+        match (&e.kind, self.gpu) {
+            (ExprKind::Call { op, .. }, Some(gpu)) if is_left_out(*op, gpu) => Some(op.gpus().least),
+            _ => None,
+        }
     }
 
     fn body(&mut self, dtype: DType, operands: &Operands, words: &Words, template: &str) -> RowFunction {

@@ -51,7 +51,8 @@ impl Emitter<'_, '_> {
     /// Whether a load of four bytes that are used separately is done as one word: where the bytes are operands of
     /// arithmetic, because nvcc then packs them with fewer instructions, and for signed bytes from Blackwell on.
     pub(super) fn reads_word(&self, dtype: DType) -> bool {
-        is_four_bytes(dtype) && (self.byte_arithmetic || dtype.is_int() && self.capability >= 100)
+        is_four_bytes(dtype)
+            && (self.byte_arithmetic || dtype.is_int() && self.gpu.is_some_and(|gpu| gpu.number() >= 100))
     }
 
     /// Four bytes at once in one 32-bit register: sums, differences and bit operations.

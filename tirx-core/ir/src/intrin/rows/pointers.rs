@@ -21,6 +21,18 @@ fn offset_dtype(call: &Operands) -> DType {
     dtype
 }
 
+fn cache_level(call: &Operands, _: Machine) -> Result<Words, String> {
+    let level = if call.int("locality") == Some(3) {
+        "L1"
+    } else {
+        "L2"
+    };
+    Ok(Words {
+        texts: vec![("level", level.into())],
+        ..Words::default()
+    })
+}
+
 rows! { $ pointers {
     /// Pointer to a buffer element (argument: a load), or the address of a tensor map.
     AddressOf = Row::new("tirx.address_of", "address_of", special()).args(&[arg("obj", ANY)])
@@ -38,10 +50,13 @@ rows! { $ pointers {
     TvmAccessPtr = Row::new("tirx.tvm_access_ptr", "tvm_access_ptr", special())
         .args(&[arg("ptype", NODE), arg("data", ANY), arg("offset", ANY), arg("extent", ANY), arg("rw_mask", ANY)])
         .gives(DType::HANDLE).effect(Pure);
-    /// A prefetch hint.
-    Prefetch = Row::new("tirx.prefetch", "prefetch", special())
-        .args(&[arg("address", NODE), arg("rw", NODE), arg("locality", NODE), arg("cache", NODE)]).effect(Opaque)
-        .sources(&["address"]);
+    /// Asks for the cache line of an address in global memory: in the L1 cache if `locality` is 3, else in L2. `rw` and `cache` change nothing.
+    Prefetch = Row::new("tirx.prefetch", "prefetch", state_ptx("prefetch.global.{level} [{address}];").words(cache_level))
+        .args(&[
+            arg("address", GLOBAL), arg("rw", ArgKind::Immediate(0, 1)), arg("locality", ArgKind::Immediate(0, 3)),
+            arg("cache", ArgKind::Immediate(0, 1)),
+        ])
+        .effect(Opaque).sources(&["address"]);
     /// Prints a buffer from the device.
     PrintBuffer = Row::new("tirx.print_buffer", "print_buffer", special())
         .args(&[arg("buffer_var", ANY), arg("dtype", NAME), rest("rest", NODE)]).sources(&["buffer_var"]);
