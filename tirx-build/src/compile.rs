@@ -191,15 +191,12 @@ impl Imports for FileImports {
         self.rewriter?(text, function)
     }
 
-    fn unreadable(&self, module: &str) -> Option<(String, String)> {
-        self.refused.take();
-        match self.read(module) {
-            Some(_) => None,
-            None => self.refused.take(),
-        }
+    fn unreadable(&self, _module: &str) -> Option<(String, String)> {
+        self.refused.take()
     }
 
     fn read(&self, module: &str) -> Option<ModuleText> {
+        self.refused.take();
         let named = module
             .split('.')
             .all(|part| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || c == '_'));

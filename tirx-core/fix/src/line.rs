@@ -34,7 +34,7 @@ pub(super) struct Line {
 impl Line {
     /// A line that names the row `script`.
     pub(super) fn from_call(instruction: &'static Instruction, row: &RowCall, script: &str) -> Option<Line> {
-        let name = row.name.replace("{family}", instruction.family);
+        let name = row.name;
         let mut line = Line {
             instruction,
             tokens: Vec::new(),

@@ -98,8 +98,8 @@ pub fn is_subroutine(func: &PrimFunc) -> bool {
     match func.attr("target") {
         Some(target @ AttrValue::Target(fields)) => {
             func.attr("calling_conv").is_none()
-                && Target::from_attr(target).is_some()
                 && !fields.contains_key("host")
+                && Target::from_attr(target).is_some()
         }
         _ => false,
     }

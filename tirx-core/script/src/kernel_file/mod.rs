@@ -27,7 +27,8 @@ pub trait Imports {
     /// The file of a module (dotted, `pkg.helpers`); `None` where there is none.
     fn read(&self, module: &str) -> Option<ModuleText>;
 
-    /// Why a module that has a file cannot be read: the file's name and the reason. Asked where [`Imports::read`] gives nothing.
+    /// Why a module that has a file cannot be read: the file's name and the reason. Asked as the next question after
+    /// [`Imports::read`] gave nothing for the module.
     fn unreadable(&self, _module: &str) -> Option<(String, String)> {
         None
     }

@@ -140,12 +140,7 @@ impl Tokens {
 
     /// The row that is the same operation.
     pub fn row(&self) -> Option<Op> {
-        let mut name = self
-            .instruction
-            .row
-            .as_ref()?
-            .name
-            .replace("{family}", self.instruction.family);
+        let mut name = self.instruction.row.as_ref()?.name.to_string();
         for (slot, token) in self.each() {
             name = name.replace(&format!("{{{}}}", slot.name), token);
         }

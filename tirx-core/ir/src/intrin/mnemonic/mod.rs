@@ -84,11 +84,15 @@ pub fn family(name: &str) -> &'static [Instruction] {
 /// The GPUs that have the instruction of an operation: of several lines, those of the line that most GPUs have. `None` if no line
 /// names the operation's row.
 pub(super) fn gpus(op: Op) -> Option<GpuSet> {
+    // The others are functions of CUDA, and of the language: no table is read for a kernel that has no other.
+    if !op.info().script.starts_with("ptx.") {
+        return None;
+    }
     static GPUS: LazyLock<FxHashMap<Op, GpuSet>> = LazyLock::new(|| {
         let mut gpus: FxHashMap<Op, GpuSet> = FxHashMap::default();
         let read = TABLES.iter().map(|(name, text)| syntax::gpus_of_rows(name, text));
         for (row, sets) in read.flat_map(well_formed) {
-            let (Some(op), Some(set)) = (Op::from_script(&row), GpuSet::union(&sets)) else {
+            let (Some(op), Some(set)) = (Op::from_script(row), GpuSet::union(&sets)) else {
                 continue;
             };
             let narrow = |set: &GpuSet| (set.families.len(), set.least, !set.family_suffix);

@@ -57,13 +57,13 @@ pub fn name(op: Op) -> Option<String> {
 fn lines(op: Op) -> impl Iterator<Item = &'static Instruction> {
     instructions().iter().filter(move |instruction| {
         let Some(row) = &instruction.row else { return false };
-        let name = row.name.replace("{family}", instruction.family);
+        let name = row.name;
         let is = |name: &str| Op::from_script(name) == Some(op);
         let filled = |slot: &Slot| {
             let place = format!("{{{}}}", slot.name);
             name.contains(&place) && slot.tokens.iter().any(|token| is(&name.replace(&place, token)))
         };
-        is(&name) || instruction.slots.iter().any(filled)
+        is(name) || instruction.slots.iter().any(filled)
     })
 }
 

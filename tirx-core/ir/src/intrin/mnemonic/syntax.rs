@@ -174,7 +174,7 @@ pub struct RowCall {
 /// What is malformed, and where.
 pub fn read(table: &str, text: &'static str) -> Result<Vec<Instruction>, String> {
     let mut out = Vec::new();
-    each_line(table, text, |reader, parts, place| {
+    each_line(table, text, ALL, |reader, parts, place| {
         reader.instruction(parts, place, |_| true, &mut out)
     })?;
     Ok(out)
@@ -186,7 +186,7 @@ pub fn read(table: &str, text: &'static str) -> Result<Vec<Instruction>, String>
 /// What is malformed, and where.
 pub(super) fn read_family(table: &str, text: &'static str, family: &str) -> Result<Vec<Instruction>, String> {
     let mut out = Vec::new();
-    each_line(table, text, |reader, parts, place| {
+    each_line(table, text, ALL, |reader, parts, place| {
         if !reader.first_words(parts[0])?.iter().any(|word| word == family) {
             return Ok(());
         }
@@ -195,27 +195,36 @@ pub(super) fn read_family(table: &str, text: &'static str, family: &str) -> Resu
     Ok(out)
 }
 
-/// The rows that the lines of a table name, each with the GPUs of the line. This reads less than [`read`].
+/// The rows that the lines of a table name, each with the GPUs of the line. A compilation that asks for the GPUs of a row pays for
+/// this: nothing else of the table is read.
 ///
 /// # Errors
 /// What is malformed, and where.
-pub(super) fn gpus_of_rows(table: &str, text: &'static str) -> Result<Vec<(String, Vec<GpuSet>)>, String> {
+pub(super) fn gpus_of_rows(
+    table: &str,
+    text: &'static str,
+) -> Result<Vec<(&'static str, Vec<GpuSet>)>, String> {
     let mut out = Vec::new();
-    each_line(table, text, |reader, parts, _| {
-        let Some(call) = parts.iter().find_map(|part| part.strip_prefix("-> ")) else {
-            return Ok(());
-        };
-        let row = row_call(call)?.name;
-        let said = parts.iter().find_map(|part| part.split_once(';'));
-        let mut gpus = properties(said.map_or("", |(_, said)| said))?.gpus;
-        if gpus.is_empty() {
-            gpus.clone_from(&reader.gpus);
+    let (mut since, mut mnemonic, mut more) = (Vec::new(), "", "");
+    for (line, number) in text.lines().zip(1..) {
+        let wrong = |message: String| format!("{}: {message}", TablePosition { table, line: number });
+        if let Some(row) = line.strip_prefix("    -> ") {
+            let (_, row) = row.split_once(" = ").unwrap_or(("", row));
+            let said = more.split_once(';').or_else(|| mnemonic.split_once(';'));
+            let mut words = said.map_or("", |(_, said)| said).split(' ');
+            let gpus = match words.find(|word| word.starts_with("sm_")) {
+                Some(word) => gpus(word).map_err(wrong)?,
+                None => since.clone(),
+            };
+            out.push((row.split(' ').next().unwrap_or(row), gpus));
+        } else if line.starts_with(' ') {
+            more = line;
+        } else if let Some(said) = line.strip_prefix("@since ") {
+            since = properties(said).map_err(wrong)?.gpus;
+        } else {
+            (mnemonic, more) = (line, "");
         }
-        for family in reader.first_words(parts[0])? {
-            out.push((row.replace("{family}", &family), gpus.clone()));
-        }
-        Ok(())
-    })?;
+    }
     Ok(out)
 }
 
@@ -225,7 +234,7 @@ pub(super) fn gpus_of_rows(table: &str, text: &'static str) -> Result<Vec<(Strin
 /// What is malformed, and where.
 pub(super) fn families(table: &str, text: &'static str) -> Result<Vec<Cow<'static, str>>, String> {
     let mut out: Vec<Cow<'static, str>> = Vec::new();
-    each_line(table, text, |reader, parts, _| {
+    each_line(table, text, SETS, |reader, parts, _| {
         for word in reader.first_words(parts[0])? {
             if out.last() != Some(&word) {
                 out.push(word);
@@ -236,10 +245,17 @@ pub(super) fn families(table: &str, text: &'static str) -> Result<Vec<Cow<'stati
     Ok(out)
 }
 
-/// Calls a function with each line of syntax, the lines that continue it, and its number.
+/// Every directive.
+const ALL: fn(&str) -> bool = |_| true;
+/// Those that the first words of lines need.
+const SETS: fn(&str) -> bool = |directive| directive.starts_with("set ");
+
+/// Calls a function with each line of syntax, the lines that continue it, and its number. Of the directives it reads those that
+/// `is_needed` names.
 fn each_line(
     table: &str,
     text: &'static str,
+    is_needed: fn(&str) -> bool,
     mut line_of_syntax: impl FnMut(&Reader, &[&'static str], TablePosition) -> Result<(), String>,
 ) -> Result<(), String> {
     let mut reader = Reader::default();
@@ -252,7 +268,9 @@ fn each_line(
         }
         let wrong = |message: String| format!("{place}: {message}");
         if let Some(rest) = line.strip_prefix('@') {
-            reader.directive(rest).map_err(wrong)?;
+            if is_needed(rest) {
+                reader.directive(rest).map_err(wrong)?;
+            }
             continue;
         }
         // A row, or more operands, on the lines that follow.
@@ -542,7 +560,7 @@ fn properties(text: &'static str) -> Result<Properties, String> {
     let mut out = Properties::default();
     for word in text.split_whitespace() {
         if word.starts_with("sm_") {
-            out.gpus = word.split('|').map(gpu).collect::<Result<_, _>>()?;
+            out.gpus = gpus(word)?;
         } else if let Some(name) = word.strip_prefix("check=") {
             out.checks.push(name);
         } else if let Some(word) = word.strip_prefix("means=") {
@@ -556,6 +574,11 @@ fn properties(text: &'static str) -> Result<Properties, String> {
         }
     }
     Ok(out)
+}
+
+/// `sm_90a|sm_100f`.
+fn gpus(text: &str) -> Result<Vec<GpuSet>, String> {
+    text.split('|').map(gpu).collect()
 }
 
 /// `sm_90`: this one and later ones; `sm_90a`: this one; `sm_100f`: this one's family.
