@@ -84,7 +84,7 @@ impl Emitter<'_, '_> {
         // Moves are dropped where nothing needs them. Other instructions are kept as they are written, as in TVM's text: a loop
         // without anything volatile is split by nvcc at its conditions, and is then no longer unrolled, so that arrays
         // that it indexes lie in memory.
-        let pure = call.tokens.instruction.pure && call.tokens.instruction.family == "mov";
+        let pure = call.tokens.instruction.family == "mov";
         let clobbers = body.touches_memory || call.tokens.instruction.orders;
         let asm = format!(
             "asm{}(\"{text}\" :{} :{}{});",

@@ -17,6 +17,8 @@
 //! | [`lookup`] | Which instructions do these tokens mean? |
 //! | [`call`] | Which instruction is this call of the IR, and what are its operands? |
 
+#[cfg(test)]
+mod agreement_test;
 pub mod call;
 mod checks;
 mod counts;

@@ -30,7 +30,7 @@
 //! **Properties** follow `;`: the release of the PTX ISA, the GPUs (`sm_90`, or `sm_90a|sm_100f`), `orders` for instructions that
 //! order memory without naming an address, `check=` for a rule of `checks.rs`, `means=` for the [meaning](Meaning) if it is not the
 //! longest of the words of `meaning.rs` with which the mnemonic begins. `@since` gives the release and GPUs of the lines
-//! that follow, `@flags` their flags (`pure`: only the registers matter). `@newer v4&@element64 8.8 sm_100` gives the release and the
+//! that follow, `@flags orders` says it of all of them. `@newer v4&@element64 8.8 sm_100` gives the release and the
 //! GPUs that the lines that follow need if these tokens stand in the mnemonic (`bf16&bf16`: twice); `@newer` alone ends all of these.
 //!
 //! **The row** that is the same operation follows `->`: its name, then its arguments: `name` (the operand or slot of that name),
@@ -67,8 +67,6 @@ pub struct Instruction {
     pub newer: Vec<NewerTokens>,
     /// Whether it orders memory without naming an address.
     pub orders: bool,
-    /// Whether it has no effect besides writing its registers.
-    pub pure: bool,
     /// The rules that a line cannot express, by name.
     pub checks: Vec<&'static str>,
     /// The row that is the same operation.
@@ -305,7 +303,6 @@ struct Reader {
     gpus: Vec<GpuSet>,
     newer: Vec<NewerTokens>,
     orders: bool,
-    pure: bool,
 }
 
 /// A text at its first space outside of brackets.
@@ -379,7 +376,6 @@ impl Reader {
             }
             "flags" => {
                 self.orders = rest.contains("orders");
-                self.pure = rest.contains("pure");
             }
             _ => return Err(format!("@{word} is unknown")),
         }
@@ -473,7 +469,6 @@ impl Reader {
                     },
                     newer: self.newer.iter().filter(possible).cloned().collect(),
                     orders: self.orders || said.orders,
-                    pure: self.pure,
                     checks: said.checks.clone(),
                     row: row.clone(),
                     place: place.to_string(),
