@@ -14,10 +14,11 @@
 //! | operands of `matmul` and of `Matmul::run` | kernel |
 //! |---|---|
 //! | on Hopper: rows or columns contiguous, other strides multiples of 8 elements, addresses multiples of 16 bytes | warpgroup MMA with tensor copies |
+//! | on Blackwell with compute capability 10.0: A and B as above, C with any strides | `tcgen05` with tensor copies, accumulators in tensor memory |
 //! | on other GPUs: contiguous along K, other strides and addresses as above | `mma.sync` with `cp.async` |
 //! | any other strides | `mma.sync`, element by element: several times slower |
 //!
-//! `Matmul::run` takes the first row for A with contiguous rows, and for float32 if B is contiguous along K. Elements of 8 bits, gates and groups run on Hopper with
+//! `Matmul::run` takes the first row for A with contiguous rows, and for float32 if B is contiguous along K; it takes the second row for `bf16` and `f16`. Elements of 8 bits, gates and groups run on Hopper with
 //! operands of the first row, 8 bits with B contiguous along K. Other operands are refused before the launch.
 
 mod choice;
@@ -49,6 +50,7 @@ mod sealed {
         + kernels::gemm_tiles_turned::Element
         + kernels::gemm_columns::Element
         + kernels::gemm_blocks::Element
+        + kernels::gemm_tensor_memory::Element
     {
     }
 }
@@ -205,7 +207,7 @@ impl Plan {
     }
 }
 
-/// The kernel and its tile, such as `tiles 128x256` or `columns 64x16 of 2 parts`.
+/// The kernel and its tile, such as `tiles 128x256`, `tensor memory 128x256` or `columns 64x16 of 2 parts`.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.choice.fmt(f)

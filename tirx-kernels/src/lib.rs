@@ -72,4 +72,6 @@ mod generated {
     pub(crate) use tirx_kernels_sm80::kernels;
     #[cfg(feature = "sm_90a")]
     pub(crate) use tirx_kernels_sm90a::kernels;
+    #[cfg(feature = "sm_100a")]
+    pub(crate) use tirx_kernels_sm100a::kernels;
 }

@@ -5,7 +5,7 @@
 
 mod numbers;
 
-use numbers::{Number, error_of_term, numbers, stream};
+use numbers::{Number, blackwell, error_of_term, numbers, stream};
 use proptest::prelude::*;
 use tirx_kernels::gemm::{self, Element};
 use tirx_rt::{Stream, Tensor, bf16, f16};
@@ -53,12 +53,15 @@ macro_rules! view {
     };
 }
 
-fn check<T: Number + Element>(batch: usize, m: usize, n: usize, k: usize, [of_a, of_b, of_c]: [Memory; 3]) {
-    let stream = stream();
+fn check<T: Number + Element>(
+    stream: &Stream,
+    [batch, m, n, k]: [usize; 4],
+    [of_a, of_b, of_c]: [Memory; 3],
+) {
     let (a, b) = (numbers(batch * m * k, 1), numbers(batch * k * n, 2));
-    let memory_of_a = tensor::<T>(&stream, &a, [batch, m, k], of_a);
-    let memory_of_b = tensor::<T>(&stream, &b, [batch, k, n], of_b);
-    let mut memory_of_c = tensor::<T>(&stream, &vec![7.0; batch * m * n], [batch, m, n], of_c);
+    let memory_of_a = tensor::<T>(stream, &a, [batch, m, k], of_a);
+    let memory_of_b = tensor::<T>(stream, &b, [batch, k, n], of_b);
+    let mut memory_of_c = tensor::<T>(stream, &vec![7.0; batch * m * n], [batch, m, n], of_c);
     {
         view!(a = memory_of_a, if of_a.turned { m } else { k }, of_a);
         view!(b = memory_of_b, if of_b.turned { k } else { n }, of_b);
@@ -67,7 +70,7 @@ fn check<T: Number + Element>(batch: usize, m: usize, n: usize, k: usize, [of_a,
             .unwrap();
         let order = if of_c.turned { [0, 2, 1] } else { [0, 1, 2] };
         let mut c = inner.permute_mut(&order).unwrap();
-        gemm::matmul(&stream, &a, &b, &mut c).unwrap_or_else(|e| panic!("{e}"));
+        gemm::matmul(stream, &a, &b, &mut c).unwrap_or_else(|e| panic!("{e}"));
     }
     let all = memory_of_c.to_vec().unwrap();
     let (outer, inner) = if of_c.turned { (n, m) } else { (m, n) };
@@ -107,7 +110,7 @@ proptest! {
     fn products_of_bfloat16_are_right(
         batch in 1..3usize, m in 1..140usize, n in 1..150usize, k in 0..150usize, memories in [memory(), memory(), memory()],
     ) {
-        check::<bf16>(batch, m, n, k, memories);
+        check::<bf16>(&stream(), [batch, m, n, k], memories);
     }
 
     // Extents that tensor copies take: multiples of eight, with tails of every tile.
@@ -116,26 +119,100 @@ proptest! {
         batch in 1..3usize, m in 1..36usize, n in 1..48usize, k in 1..20usize, turned in any::<[bool; 2]>(),
     ) {
         let memory = |turned| Memory { turned, gap: 0 };
-        check::<f16>(batch, m * 8, n * 8, k * 8, [memory(turned[0]), memory(turned[1]), memory(false)]);
+        check::<f16>(&stream(), [batch, m * 8, n * 8, k * 8], [memory(turned[0]), memory(turned[1]), memory(false)]);
     }
+
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn products_of_bfloat16_in_tensor_memory_are_right(
+        batch in 1..3usize, m in 1..140usize, n in 1..150usize, k in 0..150usize, memories in [memory(), memory(), memory()],
+    ) {
+        check::<bf16>(&blackwell(), [batch, m, n, k], memories);
+    }
+
+    #[test]
+    fn products_of_float16_in_tensor_memory_are_right(
+        batch in 1..3usize, m in 1..36usize, n in 1..48usize, k in 1..20usize, turned in any::<[bool; 2]>(),
+    ) {
+        let memory = |turned| Memory { turned, gap: 0 };
+        check::<f16>(&blackwell(), [batch, m * 8, n * 8, k * 8], [memory(turned[0]), memory(turned[1]), memory(false)]);
+    }
+}
+
+/// Three rows and three columns of tiles for few blocks, with each width of a tile.
+#[test]
+fn each_candidate_for_blackwell_is_right() {
+    let stream = blackwell();
+    let (m, n, k) = (260, 300, 200);
+    let (a, b) = (numbers(m * k, 1), numbers(n * k, 2));
+    let of_a = Tensor::from_slice(
+        &stream,
+        &a.iter().map(|x| bf16::from_f64(*x)).collect::<Vec<_>>(),
+        [m, k],
+    )
+    .unwrap();
+    let of_b = Tensor::from_slice(
+        &stream,
+        &b.iter().map(|x| bf16::from_f64(*x)).collect::<Vec<_>>(),
+        [n, k],
+    )
+    .unwrap();
+    let of_b = of_b.permute(&[1, 0]).unwrap();
+    let mut c = Tensor::<bf16>::zeros(&stream, [m, n]).unwrap();
+    let mut names = Vec::new();
+    for plan in gemm::Plan::candidates(&stream.device(), &of_a, &of_b, &c).unwrap() {
+        plan.run(&stream, &of_a, &of_b, &mut c)
+            .unwrap_or_else(|e| panic!("{plan}: {e}"));
+        let found = c.to_vec().unwrap();
+        for i in 0..m {
+            for j in 0..n {
+                let exact: f64 = (0..k).map(|q| a[i * k + q] * b[j * k + q]).sum();
+                let error = (found[i * n + j].to_f64() - exact).abs();
+                assert!(
+                    error <= bf16::UNIT * exact.abs() + 1e-4,
+                    "{plan}, row {i}, column {j}: off by {error}"
+                );
+            }
+        }
+        names.push(plan.to_string());
+    }
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "tensor memory 128x128",
+            "tensor memory 128x192",
+            "tensor memory 128x256",
+            "tensor memory 128x64"
+        ]
+    );
 }
 
 #[test]
 fn few_rows_and_empty_extents() {
+    let stream = stream();
     let plain = Memory {
         turned: false,
         gap: 0,
     };
     let turned = Memory { turned: true, gap: 0 };
     for m in [1, 2, 16, 17, 33, 100] {
-        check::<bf16>(1, m, 136, 200, [plain, turned, plain]);
+        check::<bf16>(&stream, [1, m, 136, 200], [plain, turned, plain]);
     }
     // Rows of A and columns of B begin at multiples of 16 bytes, and end before the next.
     let gap = |turned, gap| Memory { turned, gap };
-    check::<bf16>(1, 9, 10, 5, [gap(false, 3), gap(true, 3), gap(false, 1)]);
-    check::<bf16>(2, 0, 8, 8, [plain; 3]);
-    check::<bf16>(2, 8, 0, 8, [plain; 3]);
-    check::<bf16>(1, 9, 8, 0, [plain; 3]);
+    check::<bf16>(
+        &stream,
+        [1, 9, 10, 5],
+        [gap(false, 3), gap(true, 3), gap(false, 1)],
+    );
+    check::<bf16>(&stream, [2, 0, 8, 8], [plain; 3]);
+    check::<bf16>(&stream, [2, 8, 0, 8], [plain; 3]);
+    check::<bf16>(&stream, [1, 9, 8, 0], [plain; 3]);
 }
 
 #[test]

@@ -5,10 +5,10 @@
 
 mod numbers;
 
-use numbers::{Number, error_of_term, numbers, stream};
+use numbers::{Number, blackwell, error_of_term, numbers, stream};
 use proptest::prelude::*;
 use tirx_kernels::gemm::{Activation, Input, Matmul};
-use tirx_rt::{Tensor, bf16, f8e4m3, f8e5m2, f16};
+use tirx_rt::{Stream, Tensor, bf16, f8e4m3, f8e5m2, f16};
 
 /// The form of a product.
 #[derive(Clone, Copy, Debug)]
@@ -95,11 +95,10 @@ fn turned(values: &[f64], batch: usize, rows: usize, columns: usize) -> Vec<f64>
     to
 }
 
-fn check<T: Number + Input<O>, O: Number>(form: FusedForm) {
+fn check<T: Number + Input<O>, O: Number>(stream: &Stream, form: FusedForm) {
     let FusedForm {
         batch, m, n, k, gap, ..
     } = form;
-    let stream = stream();
     let (a, a_memory) = rows::<T>(&numbers(batch * m * k, 1), k, gap);
     let (b, b_memory) = match form.by_k {
         true => {
@@ -123,7 +122,7 @@ fn check<T: Number + Input<O>, O: Number>(form: FusedForm) {
         .collect();
 
     let tensor = |memory: &[T], outer: usize, inner: usize| {
-        Tensor::from_slice(&stream, memory, [batch, outer, inner + gap]).unwrap()
+        Tensor::from_slice(stream, memory, [batch, outer, inner + gap]).unwrap()
     };
     let a_all = tensor(&a_memory, m, k);
     let a_view = a_all.slice(2, 0..k).unwrap();
@@ -132,16 +131,16 @@ fn check<T: Number + Input<O>, O: Number>(form: FusedForm) {
     let b_inner = b_all.slice(2, 0..inner).unwrap();
     let order = if form.by_k { [0, 2, 1] } else { [0, 1, 2] };
     let b_view = b_inner.permute(&order).unwrap();
-    let residual_all = Tensor::from_slice(&stream, &residual_memory, [batch, m, n + gap]).unwrap();
+    let residual_all = Tensor::from_slice(stream, &residual_memory, [batch, m, n + gap]).unwrap();
     let residual_view = residual_all.slice(2, 0..n).unwrap();
-    let bias_all = Tensor::from_slice(&stream, &bias_memory, [batch, n]).unwrap();
+    let bias_all = Tensor::from_slice(stream, &bias_memory, [batch, n]).unwrap();
     let of = |scale: &[f32], kind: u8, extent: usize| match kind {
-        2 => Tensor::from_slice(&stream, scale, [batch, extent]).unwrap(),
-        _ => Tensor::from_slice(&stream, scale, [scale.len()]).unwrap(),
+        2 => Tensor::from_slice(stream, scale, [batch, extent]).unwrap(),
+        _ => Tensor::from_slice(stream, scale, [scale.len()]).unwrap(),
     };
     let (of_a, of_b) = (of(&scale_a, form.scales[0], m), of(&scale_b, form.scales[1], n));
     let mut c_all = Tensor::from_slice(
-        &stream,
+        stream,
         &vec![O::round(1.5); batch * m * (n + gap)],
         [batch, m, n + gap],
     )
@@ -165,7 +164,7 @@ fn check<T: Number + Input<O>, O: Number>(form: FusedForm) {
     }
     let mut c_view = c_all.slice_mut(2, 0..n).unwrap();
     product
-        .run(&stream, &a_view, &b_view, &mut c_view)
+        .run(stream, &a_view, &b_view, &mut c_view)
         .unwrap_or_else(|e| panic!("{form:?}: {e}"));
 
     let found = c_all.to_vec().unwrap();
@@ -260,27 +259,37 @@ proptest! {
 
     #[test]
     fn bfloat16(form in forms(8, vec![0, 8, 3])) {
-        check::<bf16, bf16>(form);
+        check::<bf16, bf16>(&stream(), form);
     }
 
     #[test]
     fn float16_to_float32(form in forms(8, vec![0, 8, 5])) {
-        check::<f16, f32>(form);
+        check::<f16, f32>(&stream(), form);
     }
 
     #[test]
     fn float32_as_tf32(form in forms(4, vec![0, 4, 3])) {
-        check::<f32, f32>(form);
+        check::<f32, f32>(&stream(), form);
+    }
+
+    #[test]
+    fn bfloat16_in_tensor_memory(form in forms(8, vec![0, 8, 3])) {
+        check::<bf16, bf16>(&blackwell(), form);
+    }
+
+    #[test]
+    fn float16_to_float32_in_tensor_memory(form in forms(8, vec![0, 8, 5])) {
+        check::<f16, f32>(&blackwell(), form);
     }
 
     #[test]
     fn float8_e4m3(form in forms(16, vec![0, 16])) {
-        check::<f8e4m3, bf16>(FusedForm { by_k: true, ..form });
+        check::<f8e4m3, bf16>(&stream(), FusedForm { by_k: true, ..form });
     }
 
     #[test]
     fn float8_e5m2_to_float32(form in forms(16, vec![0, 16])) {
-        check::<f8e5m2, f32>(FusedForm { by_k: true, ..form });
+        check::<f8e5m2, f32>(&stream(), FusedForm { by_k: true, ..form });
     }
 }
 
@@ -294,53 +303,73 @@ fn wide_tiles_and_all_parts() {
         scales: [2, 2],
         ..PLAIN
     };
-    check::<bf16, bf16>(FusedForm {
-        m: 300,
-        n: 700,
-        k: 64,
-        ..all
-    });
-    check::<bf16, f32>(FusedForm {
+    check::<bf16, bf16>(
+        &stream(),
+        FusedForm {
+            m: 300,
+            n: 700,
+            k: 64,
+            ..all
+        },
+    );
+    let by_n = FusedForm {
         m: 130,
         n: 264,
         k: 72,
         by_k: false,
         ..all
-    });
-    check::<f16, f16>(FusedForm {
-        m: 1,
-        n: 1,
-        k: 1,
-        gap: 1,
-        ..all
-    });
-    check::<i8, bf16>(FusedForm {
-        m: 130,
-        n: 264,
-        k: 144,
-        scale: 0.01,
-        ..all
-    });
-    check::<f32, f32>(FusedForm {
-        m: 130,
-        n: 264,
-        k: 72,
-        ..all
-    });
-    check::<i8, i32>(FusedForm {
-        m: 70,
-        n: 300,
-        k: 400,
-        bias: true,
-        residual: true,
-        ..PLAIN
-    });
-    check::<f8e4m3, f16>(FusedForm {
-        m: 300,
-        n: 520,
-        k: 144,
-        ..all
-    });
+    };
+    check::<bf16, f32>(&stream(), by_n);
+    check::<bf16, f32>(&blackwell(), by_n);
+    check::<f16, f16>(
+        &stream(),
+        FusedForm {
+            m: 1,
+            n: 1,
+            k: 1,
+            gap: 1,
+            ..all
+        },
+    );
+    check::<i8, bf16>(
+        &stream(),
+        FusedForm {
+            m: 130,
+            n: 264,
+            k: 144,
+            scale: 0.01,
+            ..all
+        },
+    );
+    check::<f32, f32>(
+        &stream(),
+        FusedForm {
+            m: 130,
+            n: 264,
+            k: 72,
+            ..all
+        },
+    );
+    check::<i8, i32>(
+        &stream(),
+        FusedForm {
+            m: 70,
+            n: 300,
+            k: 400,
+            bias: true,
+            residual: true,
+            ..PLAIN
+        },
+    );
+    check::<f8e4m3, f16>(
+        &stream(),
+        FusedForm {
+            m: 300,
+            n: 520,
+            k: 144,
+            ..all
+        },
+    );
 }
 
 #[test]
@@ -351,9 +380,9 @@ fn empty_extents() {
         activation: Some(Activation::Relu),
         ..PLAIN
     };
-    check::<bf16, bf16>(FusedForm { k: 0, ..all });
-    check::<bf16, bf16>(FusedForm { m: 0, ..all });
-    check::<f8e4m3, bf16>(FusedForm { n: 0, ..all });
+    check::<bf16, bf16>(&stream(), FusedForm { k: 0, ..all });
+    check::<bf16, bf16>(&stream(), FusedForm { m: 0, ..all });
+    check::<f8e4m3, bf16>(&stream(), FusedForm { n: 0, ..all });
 }
 
 #[test]

@@ -187,6 +187,28 @@ impl Device {
         }
     }
 
+    /// Major and minor number of the compute capability; of a simulator that of the GPU that it
+    /// [stands for](Device::simulated_arch), `None` if it stands for none.
+    ///
+    /// ```
+    /// # use tirx_rt::Device;
+    /// let device = Device::new_simulator().simulated_arch("sm_100a");
+    /// assert_eq!(device.compute_capability()?, Some((10, 0)));
+    /// # Ok::<(), tirx_rt::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn compute_capability(&self) -> Result<Option<(i32, i32)>> {
+        match &self.0 {
+            DeviceKind::Cuda(context) => {
+                cuda::capability(context).map(|(major, minor, _)| Some((major, minor)))
+            }
+            #[cfg(feature = "simulator")]
+            DeviceKind::Simulator(simulator) => Ok(simulator.settings().arch()),
+        }
+    }
+
     /// Gives the memory back to the system that freed tensors left in the driver's pool, but for `keep` bytes. Tensors are
     /// allocated from that pool without waiting for the device.
     ///

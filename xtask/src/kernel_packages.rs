@@ -9,21 +9,22 @@ use crate::process::{Result, cargo, run};
 /// The largest package that crates.io takes, compressed.
 const MAX_BYTES: u64 = 10 << 20;
 
-/// The package's folder, and the options that select its kernels.
-const PACKAGES: [(&str, [&str; 2]); 2] = [
-    ("sm90a", ["--targets", "sm_90a"]),
-    ("sm80", ["--only-targets", "sm_80,compute_80"]),
+/// The package's folder, and the targets of its kernels.
+const PACKAGES: [(&str, &str); 3] = [
+    ("sm90a", "sm_90a"),
+    ("sm80", "sm_80,compute_80"),
+    ("sm100a", "sm_100a,compute_80"),
 ];
 
 /// Writes the kernels of each package, and says how large the package is; with `--locked` it checks them as `cargo tirx sources` does.
 pub(crate) fn build(root: &Path, args: &[String]) -> Result<()> {
     let manifest = root.join("tirx-kernels/kernels.toml");
-    for (folder, selection) in PACKAGES {
+    for (folder, targets) in PACKAGES {
         let package = root.join("tirx-kernels/compiled").join(folder);
         let mut sources = cargo(["run", "--quiet", "-p", "cargo-tirx", "--", "tirx", "sources"]);
         sources.arg("--manifest").arg(&manifest);
         sources.arg("--out").arg(package.join("kernels"));
-        run(sources.args(selection).args(args))?;
+        run(sources.args(["--only-targets", targets]).args(args))?;
         let archive =
             std::env::temp_dir().join(format!("tirx-kernels-{folder}-{}.tar.gz", std::process::id()));
         run(Command::new("tar")

@@ -59,9 +59,15 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("tirx-rt", &["tirx-bundle", "tirx-dtype", "tirx-ir", "tirx-sim"]),
     ("tirx-kernels-sm80", &["tirx-rt"]),
     ("tirx-kernels-sm90a", &["tirx-rt"]),
+    ("tirx-kernels-sm100a", &["tirx-rt"]),
     (
         "tirx-kernels",
-        &["tirx-kernels-sm80", "tirx-kernels-sm90a", "tirx-rt"],
+        &[
+            "tirx-kernels-sm80",
+            "tirx-kernels-sm90a",
+            "tirx-kernels-sm100a",
+            "tirx-rt",
+        ],
     ),
     ("tirx-expect", &["tirx-core", "tirx-sim"]),
     ("tirx-services", &["tirx-core", "tirx-expect", "tirx-sim"]),

@@ -8,7 +8,7 @@ use super::options::{Options, Values};
 use super::problem::{Extents, refuse_unaligned};
 use super::{Element, Sequences};
 use crate::generated::kernels;
-use crate::machine::Machine;
+use crate::machine::{Generation, Machine};
 use crate::{Error, Result};
 
 /// The elements of the workspace of [`backward`] for Q `[batch, heads, queries, head]`, or of [`backward_packed`] for Q `[queries, heads, head]`.
@@ -201,7 +201,7 @@ impl BackwardPlan {
             )));
         }
         let mut kernels = vec![Kernel::Warps];
-        if Machine::of_device(device)?.hopper {
+        if Machine::of_device(device)?.generation == Generation::Hopper {
             kernels.insert(0, Kernel::Warpgroups);
         }
         Ok(kernels

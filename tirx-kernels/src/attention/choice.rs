@@ -9,7 +9,7 @@ use super::options::Values;
 use super::problem::Extents;
 use crate::Result;
 use crate::generated::kernels;
-use crate::machine::Machine;
+use crate::machine::{Generation, Machine};
 
 /// A kernel and its compile-time values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,7 +91,7 @@ pub(super) fn candidates(machine: &Machine, extents: &Extents) -> Result<Vec<Cho
         ..
     } = *extents;
     // The copy engine takes no empty tensors.
-    if machine.hopper && keys > 0 && extents.queries > 0 && batch * heads > 0 {
+    if machine.generation == Generation::Hopper && keys > 0 && extents.queries > 0 && batch * heads > 0 {
         // As many heads at a time as have their keys and values in half of the L2 cache of an H100.
         let of_a_head = keys * (head + head_of_v) * 2;
         let near = (25_000_000 / of_a_head)
@@ -217,12 +217,12 @@ impl Choice {
 mod tests {
     use super::*;
 
-    fn names(hopper: bool, keys: usize, head: usize, head_of_v: usize) -> Vec<String> {
-        names_of_length(hopper, 100, keys, head, head_of_v)
+    fn names(generation: Generation, keys: usize, head: usize, head_of_v: usize) -> Vec<String> {
+        names_of_length(generation, 100, keys, head, head_of_v)
     }
 
     fn names_of_length(
-        hopper: bool,
+        generation: Generation,
         queries: usize,
         keys: usize,
         head: usize,
@@ -231,7 +231,7 @@ mod tests {
         let machine = Machine {
             multiprocessors: 132.0,
             memory: crate::machine::MEMORY,
-            hopper,
+            generation,
         };
         let extents = Extents {
             batch: 2,
@@ -250,26 +250,28 @@ mod tests {
     #[test]
     fn the_narrowest_tiles_that_hold_a_head_are_candidates() {
         assert_eq!(
-            names(true, 50, 40, 40),
+            names(Generation::Hopper, 50, 40, 40),
             ["warpgroups 128x128x64", "warpgroups 192x128x64", "warps 128x64"]
         );
         assert_eq!(
-            names(true, 50, 72, 40),
+            names(Generation::Hopper, 50, 72, 40),
             ["warpgroups 128x128x128", "warps 128x128"]
         );
         assert_eq!(
-            names(true, 50, 192, 128),
+            names(Generation::Hopper, 50, 192, 128),
             ["warpgroups 128x64x192", "warps 64x256"]
         );
         assert_eq!(
-            names(true, 50, 192, 192),
+            names(Generation::Hopper, 50, 192, 192),
             ["warpgroups 128x64x256", "warps 64x256"]
         );
     }
 
     #[test]
     fn long_sequences_take_larger_tiles() {
-        let first = |queries, keys, head| names_of_length(true, queries, keys, head, head).swap_remove(0);
+        let first = |queries, keys, head| {
+            names_of_length(Generation::Hopper, queries, keys, head, head).swap_remove(0)
+        };
         assert_eq!(first(4096, 4096, 64), "warpgroups 192x128x64");
         assert_eq!(first(512, 512, 64), "warpgroups 192x128x64");
         assert_eq!(first(100, 4096, 64), "warpgroups 128x128x64");
@@ -278,7 +280,7 @@ mod tests {
 
     #[test]
     fn other_gpus_and_no_keys_take_the_general_kernel() {
-        assert_eq!(names(false, 50, 64, 64), ["warps 128x64"]);
-        assert_eq!(names(true, 0, 64, 64), ["warps 128x64"]);
+        assert_eq!(names(Generation::Any, 50, 64, 64), ["warps 128x64"]);
+        assert_eq!(names(Generation::Hopper, 0, 64, 64), ["warps 128x64"]);
     }
 }

@@ -8,11 +8,11 @@ use std::fmt;
 
 use tirx_rt::{Stream, Tensor};
 
-use super::operand::{Contiguous, Operand};
+use super::operand::{Contiguous, Operand, has_vectors};
 use super::{Element, Extents};
 use crate::Result;
 use crate::generated::kernels;
-use crate::machine::Machine;
+use crate::machine::{Generation, Machine};
 
 /// A kernel and its compile-time values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,6 +26,13 @@ pub(super) enum Choice {
     },
     /// `columns` of `hopper.py`: tiles of `rows` rows and 64 columns of C, K in `split` parts.
     Columns { rows: i64, split: i64, turned_b: bool },
+    /// `tiles` of `blackwell.py`: persistent blocks with tiles of 128 x `columns`.
+    TensorMemory {
+        columns: i32,
+        turned_a: bool,
+        turned_b: bool,
+        blocks: i32,
+    },
     /// `blocks` of `ampere.py`.
     Blocks { aligned: bool, rows: i64, columns: i64 },
 }
@@ -59,8 +66,11 @@ const LAUNCH: f64 = 2.2;
 /// The sum of the parts of a cluster, in microseconds.
 const PARTS: f64 = 1.2;
 
+/// Columns of the tiles in tensor memory.
+const TENSOR_MEMORY_COLUMNS: [i32; 4] = [64, 128, 192, 256];
+
 /// The kernels that take operands A `[m, k]`, the transpose of B `[n, k]` and C `[m, n]`, with the microseconds that the model
-/// predicts, the shortest first. If no kernel for Hopper applies, the only candidate is `blocks`, with an infinite time.
+/// predicts, the shortest first. If no kernel for Hopper or Blackwell applies, the only candidate is `blocks`, with an infinite time.
 pub(super) fn candidates(
     machine: &Machine,
     extents: Extents,
@@ -71,7 +81,7 @@ pub(super) fn candidates(
     let [a, b, c] = [a, b, c].map(|operand| operand.contiguous);
     let mut found = Vec::new();
     let bulk_copies = a != Contiguous::Neither && b != Contiguous::Neither && c == Contiguous::Columns;
-    if machine.hopper && bulk_copies && extents.k > 0 {
+    if machine.generation == Generation::Hopper && bulk_copies && extents.k > 0 {
         let (turned_a, turned_b) = (a == Contiguous::Rows, b == Contiguous::Rows);
         // The least number of rows that holds all of A, up to the largest.
         let rows = extents.m.next_power_of_two().clamp(16, 128);
@@ -116,6 +126,22 @@ pub(super) fn candidates(
             ));
         }
     }
+    let tensor_copies = a != Contiguous::Neither && b != Contiguous::Neither && extents.k > 0;
+    if machine.generation == Generation::Blackwell && tensor_copies {
+        found.extend(
+            tensor_memory(machine, extents)
+                .into_iter()
+                .map(|(time, columns, blocks)| {
+                    let choice = Choice::TensorMemory {
+                        columns,
+                        turned_a: a == Contiguous::Rows,
+                        turned_b: b == Contiguous::Rows,
+                        blocks,
+                    };
+                    (time, choice)
+                }),
+        );
+    }
     found.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     if found.is_empty() {
         found.push((f64::INFINITY, blocks(extents, a, b)));
@@ -155,6 +181,40 @@ pub(super) fn time_of_tiles(machine: &Machine, extents: Extents, columns: i64, s
     (LAUNCH + time, tiles.min(machine.multiprocessors) as i32)
 }
 
+/// The widths of tiles in tensor memory with their microseconds and blocks, the fastest first.
+pub(super) fn tensor_memory(machine: &Machine, extents: Extents) -> Vec<(f64, i32, i32)> {
+    let mut found: Vec<(f64, i32, i32)> = TENSOR_MEMORY_COLUMNS
+        .into_iter()
+        .filter_map(|columns| {
+            let (time, blocks) = time_of_tensor_memory(machine, extents, columns)?;
+            Some((time, columns, blocks))
+        })
+        .collect();
+    found.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
+    found
+}
+
+/// Microseconds of `tiles` of `blackwell.py`, and its blocks; `None` for more tiles than the kernel counts. The model has the data sheet of a B200, of
+/// which none was measured: 4096 multiplications of a multiprocessor in a cycle, and the copies of an H100.
+fn time_of_tensor_memory(machine: &Machine, extents: Extents, columns: i32) -> Option<(f64, i32)> {
+    let down = extents.m.div_ceil(128);
+    let across = extents.n.div_ceil(columns as usize);
+    let tiles = i32::try_from(extents.batch.checked_mul(down)?.checked_mul(across)?).ok()?;
+    let columns = f64::from(columns);
+    let step = (2.0 * columns).max((128.0 + columns) * 128.0 / COPIED);
+    let waves = (f64::from(tiles) / machine.multiprocessors).ceil();
+    let busy = f64::from(tiles) / (waves * machine.multiprocessors);
+    // A block stores a tile while it multiplies the next one, so only the last of its tiles adds the time of the stores.
+    let cycles = waves * extents.k.div_ceil(64) as f64 * step + 8.0 * columns + 600.0;
+    let time = (cycles / CLOCK).max(time_of_memory(
+        extents,
+        down as f64,
+        across as f64,
+        0.6 + 0.4 * busy,
+    ));
+    Some((LAUNCH + time, tiles.min(machine.multiprocessors as i32)))
+}
+
 /// Microseconds of the kernel `columns`.
 pub(super) fn time_of_columns(machine: &Machine, extents: Extents, rows: i64, split: i64) -> f64 {
     let down = extents.m.div_ceil(rows as usize) as f64;
@@ -181,6 +241,7 @@ impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Choice::Tiles { columns, .. } => write!(f, "tiles 128x{columns}"),
+            Choice::TensorMemory { columns, .. } => write!(f, "tensor memory 128x{columns}"),
             Choice::Columns { rows, split, .. } => write!(f, "columns {rows}x64 of {split} parts"),
             Choice::Blocks {
                 aligned: true,
@@ -259,6 +320,37 @@ impl Choice {
                     false => kernels::gemm_columns::<T>(stream, constexpr, a, b, c)?,
                 }
             }
+            Choice::TensorMemory {
+                columns,
+                turned_a,
+                turned_b,
+                blocks,
+            } => {
+                let order = |turned| if turned { turn } else { [0, 1, 2] };
+                // A tensor without elements stands for an operand that is not given.
+                let nothing = a.slice(0, 0..0)?;
+                let nothing = nothing.reshape([0, 0, 0])?;
+                let no_scale = nothing.as_bits::<f32>()?;
+                let no_scale = no_scale.reshape([0, 0])?;
+                let vectors = i32::from(has_vectors(c));
+                kernels::gemm_tensor_memory::<T>(
+                    stream,
+                    &a.permute(&order(turned_a))?,
+                    &b.permute(&order(turned_b))?,
+                    c,
+                    &nothing.reshape([0, 0])?,
+                    &nothing,
+                    &no_scale,
+                    &no_scale,
+                    1.0,
+                    0,
+                    i32::from(turned_a),
+                    i32::from(turned_b),
+                    columns,
+                    vectors,
+                    blocks,
+                )?;
+            }
             Choice::Blocks {
                 aligned,
                 rows,
@@ -290,7 +382,7 @@ mod tests {
         let machine = Machine {
             multiprocessors: 132.0,
             memory,
-            hopper: true,
+            generation: Generation::Hopper,
         };
         let plain = Operand {
             contiguous: Contiguous::Columns,
@@ -324,11 +416,32 @@ mod tests {
     }
 
     #[test]
+    fn blackwell_takes_wide_tiles_for_large_products() {
+        let machine = Machine {
+            multiprocessors: 148.0,
+            memory: MEMORY,
+            generation: Generation::Blackwell,
+        };
+        let plain = Operand {
+            contiguous: Contiguous::Columns,
+        };
+        let first = |m, n, k| {
+            let extents = Extents { batch: 1, m, n, k };
+            candidates(&machine, extents, plain, plain.turned(), plain)[0]
+                .1
+                .to_string()
+        };
+        assert_eq!(first(8192, 8192, 8192), "tensor memory 128x256");
+        assert_eq!(first(1, 6144, 4096), "tensor memory 128x64");
+        assert_eq!(first(100, 100, 0), "blocks 128x128 by elements");
+    }
+
+    #[test]
     fn other_gpus_and_strides_take_the_general_kernel() {
         let machine = Machine {
             multiprocessors: 148.0,
             memory: MEMORY,
-            hopper: false,
+            generation: Generation::Any,
         };
         let plain = Operand {
             contiguous: Contiguous::Columns,
@@ -347,7 +460,7 @@ mod tests {
         assert_eq!(
             first(
                 &Machine {
-                    hopper: true,
+                    generation: Generation::Hopper,
                     ..machine
                 },
                 odd

@@ -4,9 +4,9 @@ use tirx_rt::{Element, Stream, Tensor, View};
 
 use super::fused::{Activation, Matmul};
 use super::launch::ProductLaunch;
-use super::operand::{Contiguous, Operand};
+use super::operand::{Contiguous, Operand, has_vectors};
 use super::{Extents, choice};
-use crate::machine::Machine;
+use crate::machine::{Generation, Machine};
 use crate::{Error, Result};
 
 /// The operands that are multiplied. A has three dimensions, also for groups: `[1, rows, K]`.
@@ -41,6 +41,8 @@ pub struct Built {
     pub(super) tiles: &'static [(i64, i64)],
     pub(super) blocks: bool,
     pub(super) columns: bool,
+    /// `tiles` of `blackwell.py`.
+    pub(super) tensor_memory: bool,
     /// `general` with scales of blocks.
     pub(super) scaled: bool,
 }
@@ -51,6 +53,7 @@ impl Built {
         tiles: &[(128, 1), (256, 1)],
         blocks: false,
         columns: false,
+        tensor_memory: false,
         scaled: false,
     };
 }
@@ -65,6 +68,12 @@ pub enum Kernel {
     Scaled { cluster: i64 },
     /// `columns` of `hopper.py` in two parts of K: tiles of `rows` rows and 64 columns.
     Columns { rows: i64 },
+    /// `tiles` of `blackwell.py`: tiles of 128 x `columns` elements.
+    TensorMemory {
+        columns: i32,
+        turned_a: bool,
+        blocks: i32,
+    },
     /// `blocks` of `ampere.py`, for operands that are aligned and contiguous along K, or have any strides.
     Blocks { aligned: bool },
 }
@@ -187,6 +196,7 @@ pub(super) fn with_call<T: Element, O: Element>(
             clusters(&machine, operands, of_tile as usize, cluster as usize)?
         }
         Kernel::Scaled { cluster } => clusters(&machine, operands, 128, cluster as usize)?,
+        Kernel::TensorMemory { blocks, .. } => blocks,
         Kernel::Columns { .. } | Kernel::Blocks { .. } => 0,
     };
     let turn = [0, 2, 1];
@@ -236,13 +246,6 @@ fn clusters<T: Element>(
     }
 }
 
-/// Whether rows can be accessed by 16 bytes.
-fn has_vectors<O: Element>(tensor: &Tensor<O>) -> bool {
-    let (last, others) = tensor.strides().split_last().unwrap_or((&1, &[]));
-    let unit = 16 / size_of::<O>();
-    *last == 1 && others.iter().all(|stride| stride % unit == 0) && tensor.address().is_multiple_of(16)
-}
-
 /// The kernel, and whether B is contiguous along its columns.
 fn choose<T: Element>(
     machine: &Machine,
@@ -264,7 +267,22 @@ fn choose<T: Element>(
             T::NAME
         )));
     }
-    if machine.hopper && bulk_copies && by_blocks && !turned_b {
+    let tensor_copies = a != Contiguous::Neither && b != Contiguous::Neither && extents.k > 0;
+    if machine.generation == Generation::Blackwell && operands.built.tensor_memory && tensor_copies {
+        let fastest = choice::tensor_memory(machine, extents).into_iter().next();
+        if let Some((_, columns, blocks)) = fastest {
+            let turned_a = a == Contiguous::Rows;
+            return Ok((
+                Kernel::TensorMemory {
+                    columns,
+                    turned_a,
+                    blocks,
+                },
+                turned_b,
+            ));
+        }
+    }
+    if machine.generation == Generation::Hopper && bulk_copies && by_blocks && !turned_b {
         // Two tiles share the copies of B if there are enough of them to fill the GPU.
         let tiles = extents.batch * extents.m.div_ceil(128) * extents.n.div_ceil(128);
         let cluster = if extents.m > 128 && tiles as f64 >= machine.multiprocessors {
@@ -274,7 +292,11 @@ fn choose<T: Element>(
         };
         return Ok((Kernel::Scaled { cluster }, false));
     }
-    if machine.hopper && bulk_copies && !by_blocks && (!turned_b || size_of::<T>() == 2) {
+    if machine.generation == Generation::Hopper
+        && bulk_copies
+        && !by_blocks
+        && (!turned_b || size_of::<T>() == 2)
+    {
         let gated = operands.up.is_some();
         let of_gate = if gated { 2 } else { 1 };
         // The model counts elements of two bytes.
@@ -328,7 +350,7 @@ fn choose<T: Element>(
         return Ok((Kernel::Blocks { aligned }, false));
     }
     let unit = 16 / size_of::<T>();
-    let problem = if !machine.hopper {
+    let problem = if machine.generation != Generation::Hopper {
         "its kernels are built for Hopper (sm_90a), and the device is another one".to_string()
     } else if extents.k == 0 {
         "K is at least 1".to_string()

@@ -115,6 +115,31 @@ macro_rules! fused {
     }};
 }
 
+/// Calls `tiles` of `blackwell.py`.
+macro_rules! tensor_memory {
+    ($name:ident($call:ident, $c:ident) $columns:ident, $turned_a:ident) => {{
+        let order = if $turned_a { [0, 2, 1] } else { [0, 1, 2] };
+        kernels::$name::launch(
+            $call.stream,
+            &$call.a.permute(&order)?,
+            &$call.b,
+            $c,
+            $call.bias,
+            $call.residual,
+            $call.scale_a,
+            $call.scale_b,
+            $call.alpha,
+            $call.activation,
+            i32::from($turned_a),
+            i32::from($call.turned_b),
+            $columns,
+            $call.vectors,
+            $call.blocks,
+        )?;
+        Ok(())
+    }};
+}
+
 /// The kernels of products of `$ty` with C of `$out`.
 macro_rules! products {
     ($ty:ty => $out:ty, $built:expr, |$call:ident, $c:ident| { $($pattern:pat => $launch:expr,)* }) => {
@@ -154,13 +179,15 @@ macro_rules! groups {
 /// All products of an element type of 16 bits, which have kernels for B in both orders.
 macro_rules! sixteen_bits {
     ($ty:ty, $general:ident, $blocks:ident) => {
-        products!($ty => $ty, Built { blocks: true, columns: true, ..Built::TILES }, |call, c| {
+        products!($ty => $ty, Built { blocks: true, columns: true, tensor_memory: true, ..Built::TILES }, |call, c| {
             Kernel::Tiles { columns, .. } => general!($general(call, [], c, []) { BN: columns, TRANS_B: call.turned_b }),
             Kernel::Columns { rows } => fused!(gemm_columns_fused(call, c) { BN: rows, TRANS_B: call.turned_b }),
+            Kernel::TensorMemory { columns, turned_a, .. } => tensor_memory!(gemm_tensor_memory(call, c) columns, turned_a),
             Kernel::Blocks { aligned } => fused!($blocks(call, c) { ALIGNED: aligned }),
         });
-        products!($ty => f32, Built { blocks: true, ..Built::TILES }, |call, c| {
+        products!($ty => f32, Built { blocks: true, tensor_memory: true, ..Built::TILES }, |call, c| {
             Kernel::Tiles { columns, .. } => general!($general(call, [], c, []) { BN: columns, TRANS_B: call.turned_b }),
+            Kernel::TensorMemory { columns, turned_a, .. } => tensor_memory!(gemm_tensor_memory_f32(call, c) columns, turned_a),
             Kernel::Blocks { aligned } => fused!($blocks(call, c) { ALIGNED: aligned }),
         });
         groups!($ty => $ty, Built::TILES, |call, offsets, c| {

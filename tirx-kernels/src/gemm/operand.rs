@@ -47,3 +47,10 @@ impl Operand {
         Operand { contiguous }
     }
 }
+
+/// Whether rows can be accessed by 16 bytes.
+pub(super) fn has_vectors<O: Element>(tensor: &Tensor<O>) -> bool {
+    let (last, others) = tensor.strides().split_last().unwrap_or((&1, &[]));
+    let unit = 16 / size_of::<O>();
+    *last == 1 && others.iter().all(|stride| stride % unit == 0) && tensor.address().is_multiple_of(16)
+}

@@ -2,12 +2,23 @@
 
 use tirx_rt::{Device, Stream, bf16, f8e4m3, f8e5m2, f16};
 
-/// A stream of a simulator of its own, or of the first GPU with `TIRX_TEST_DEVICE=cuda`.
-pub(crate) fn stream() -> Stream {
+/// A simulator of its own, or the first GPU with `TIRX_TEST_DEVICE=cuda`.
+fn device() -> Device {
     match std::env::var("TIRX_TEST_DEVICE").as_deref() {
-        Ok("cuda") => Device::cuda(0).expect("a GPU").default_stream(),
-        _ => Device::new_simulator().default_stream(),
+        Ok("cuda") => Device::cuda(0).expect("a GPU"),
+        _ => Device::new_simulator(),
     }
+}
+
+/// A stream of a simulated H100, or of the first GPU with `TIRX_TEST_DEVICE=cuda`.
+pub(crate) fn stream() -> Stream {
+    device().default_stream()
+}
+
+/// A stream of a simulated B200, or of the first GPU with `TIRX_TEST_DEVICE=cuda`.
+#[allow(dead_code, reason = "some families have no kernels for Blackwell")]
+pub(crate) fn blackwell() -> Stream {
+    device().simulated_arch("sm_100a").default_stream()
 }
 
 pub(crate) trait Number: tirx_rt::Element {
