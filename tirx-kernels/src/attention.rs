@@ -16,6 +16,7 @@
 //! | kernel | GPUs |
 //! |---|---|
 //! | forward, `warpgroups`: warpgroup MMA with tensor copies | Hopper |
+//! | forward, `tensor memory`, heads up to 128: `tcgen05` with tensor copies | Blackwell with compute capability 10.0 |
 //! | forward, `warps`: `mma.sync` with `cp.async` | all from `sm_80` on |
 //! | backward, `warpgroups`, heads up to 128 | Hopper |
 //! | backward, `warps`, heads up to 128 | all from `sm_80` on |
@@ -45,6 +46,7 @@ mod sealed {
         + kernels::attention_forward_wide::Element
         + kernels::attention_forward_three::Element
         + kernels::attention_forward_warps::Element
+        + kernels::attention_tensor_memory::Element
         + kernels::attention_backward_prepare::Element
         + kernels::attention_backward::Element
         + kernels::attention_backward_warps::Element
@@ -111,7 +113,7 @@ pub fn forward_with_lse<T: Element>(
 /// Sequences of different lengths that follow each other in packed tensors: sequence `i` has the rows from the `i`-th offset up to the next one.
 ///
 /// Both lists of offsets have one element more than there are sequences, begin with 0 and never decrease. They stay on the device, so a launch
-/// cannot refuse wrong ones: offsets beyond the tensors count as their end, and queries in no sequence keep their output. On Hopper, values
+/// cannot refuse wrong ones: offsets beyond the tensors count as their end, and queries in no sequence keep their output. On Hopper and Blackwell, values
 /// that are not finite may reach the sequence before theirs.
 #[derive(Clone, Copy)]
 pub struct Sequences<'a> {
@@ -185,7 +187,7 @@ pub struct Plan {
     choice: Choice,
 }
 
-/// The kernel and its tile, such as `warpgroups 128x176x64` with 128 queries, 176 keys and 64 columns, or `warps 128x64`.
+/// The kernel and its tile, such as `warpgroups 128x176x64` with 128 queries, 176 keys and 64 columns, `tensor memory 256x128x128`, or `warps 128x64`.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.choice.fmt(f)

@@ -7,11 +7,38 @@ use proptest::prelude::*;
 use tirx_kernels::attention::{self, Options, Plan, Sequences};
 use tirx_rt::{Device, Stream, Tensor, bf16};
 
-fn stream() -> Stream {
-    match std::env::var("TIRX_TEST_DEVICE").as_deref() {
-        Ok("cuda") => Device::cuda(0).expect("a GPU").default_stream(),
-        _ => Device::new_simulator().default_stream(),
+use Simulated::{B200, H100};
+
+/// The GPU that a simulator stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Simulated {
+    H100,
+    B200,
+}
+
+impl Simulated {
+    fn stream(self) -> Stream {
+        let device = match std::env::var("TIRX_TEST_DEVICE").as_deref() {
+            Ok("cuda") => Device::cuda(0).expect("a GPU"),
+            _ => Device::new_simulator(),
+        };
+        match self {
+            Simulated::H100 => device.default_stream(),
+            Simulated::B200 => device.simulated_arch("sm_100a").default_stream(),
+        }
     }
+
+    /// The kernels to test on it: those for every GPU run on an H100 alone.
+    fn plans(self, mut plans: Vec<Plan>) -> Vec<Plan> {
+        if self == Simulated::B200 && plans.len() > 1 {
+            plans.pop();
+        }
+        plans
+    }
+}
+
+fn stream() -> Stream {
+    Simulated::H100.stream()
 }
 
 fn numbers(count: usize, seed: u64) -> Vec<bf16> {
@@ -93,7 +120,7 @@ fn expected(case: &Case, q: &[bf16], k: &[bf16], v: &[bf16]) -> (Vec<f64>, Vec<f
     (output, logarithms)
 }
 
-fn check(case: Case) {
+fn check(gpu: Simulated, case: Case) {
     let Case {
         batch,
         heads_of_k,
@@ -105,7 +132,7 @@ fn check(case: Case) {
         options,
     } = case;
     let heads = heads_of_k * group;
-    let stream = stream();
+    let stream = gpu.stream();
     let q = numbers(batch * heads * queries * head, 1);
     let (k, v) = (
         numbers(batch * heads_of_k * keys * head, 2),
@@ -125,7 +152,7 @@ fn check(case: Case) {
     let device = stream.device();
     let mut plain = Tensor::<bf16>::zeros(&stream, [batch, heads, queries, head_of_v]).unwrap();
     let (values, logarithms) = expected(&case, &q, &k, &v);
-    for plan in Plan::candidates(&device, q_, k_, v_, &plain).unwrap() {
+    for plan in gpu.plans(Plan::candidates(&device, q_, k_, v_, &plain).unwrap()) {
         let mut view = o.permute_mut(&[0, 2, 1, 3]).unwrap();
         plan.run_with_lse(&stream, q_, k_, v_, &mut view, &mut lse, options)
             .unwrap_or_else(|e| panic!("{plan}: {e}"));
@@ -172,7 +199,7 @@ fn compare(plan: &Plan, output: &[bf16], lse: &[f32], values: &[f64], logarithms
 }
 
 /// Attention of sequences with these numbers of queries and keys; the packed tensors have `unused` rows behind them.
-fn check_packed(case: Case, lengths: &[(usize, usize)], unused: usize) {
+fn check_packed(gpu: Simulated, case: Case, lengths: &[(usize, usize)], unused: usize) {
     let Case {
         heads_of_k,
         group,
@@ -182,7 +209,7 @@ fn check_packed(case: Case, lengths: &[(usize, usize)], unused: usize) {
         ..
     } = case;
     let heads = heads_of_k * group;
-    let stream = stream();
+    let stream = gpu.stream();
     let offsets = |length: fn(&(usize, usize)) -> usize| {
         let mut offsets = vec![0];
         offsets.extend(lengths.iter().scan(0, |end, lengths| {
@@ -214,7 +241,8 @@ fn check_packed(case: Case, lengths: &[(usize, usize)], unused: usize) {
     let nine = bf16::from_f32(9.0);
     let shape = [queries, heads, head_of_v];
     let model = Tensor::full(&stream, nine, shape).unwrap();
-    for plan in Plan::packed_candidates(&stream.device(), q_, k_, v_, &model, sequences).unwrap() {
+    let plans = Plan::packed_candidates(&stream.device(), q_, k_, v_, &model, sequences).unwrap();
+    for plan in gpu.plans(plans) {
         let mut o = Tensor::full(&stream, nine, shape).unwrap();
         let mut lse = Tensor::full(&stream, 9.0f32, [heads, queries]).unwrap();
         plan.run_packed(&stream, q_, k_, v_, &mut o, Some(&mut lse), sequences, options)
@@ -269,7 +297,7 @@ proptest! {
         let mut options = Options::default();
         (options.causal, options.window, options.cap) = (causal, window, cap);
         let head = head * 8;
-        check(Case { batch, heads_of_k, group, queries, keys, head, head_of_v: head, options });
+        check(H100, Case { batch, heads_of_k, group, queries, keys, head, head_of_v: head, options });
     }
 }
 
@@ -290,6 +318,34 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
+    fn attention_in_tensor_memory_is_right(
+        batch in 1..3usize, heads_of_k in 1..3usize, group in 1..3usize, queries in 1..300usize, keys in 1..300usize, head in 1..17usize,
+        causal in any::<bool>(), window in prop_oneof![Just(None), (1..200usize).prop_map(Some)],
+        cap in prop_oneof![Just(None), Just(Some(3.0f32))],
+    ) {
+        let mut options = Options::default();
+        (options.causal, options.window, options.cap) = (causal, window, cap);
+        let head = head * 8;
+        check(B200, Case { batch, heads_of_k, group, queries, keys, head, head_of_v: head, options });
+    }
+
+    #[test]
+    fn packed_sequences_in_tensor_memory_are_right(
+        lengths in proptest::collection::vec((prop_oneof![Just(0), 1..300usize], prop_oneof![Just(0), 1..300usize]), 1..6),
+        heads_of_k in 1..3usize, head in 1..9usize, unused in 0..3usize, causal in any::<bool>(),
+        window in prop_oneof![Just(None), (1..100usize).prop_map(Some)],
+    ) {
+        let mut options = Options::default();
+        (options.causal, options.window) = (causal, window);
+        let head = head * 8;
+        check_packed(B200, Case { heads_of_k, group: 1, head, head_of_v: head, options, ..small() }, &lengths, unused);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
     fn packed_sequences_are_right(
         lengths in proptest::collection::vec((prop_oneof![Just(0), 1..150usize], prop_oneof![Just(0), 1..150usize]), 1..6),
         heads_of_k in 1..3usize, group in 1..3usize, head in 1..9usize, unused in 0..3usize,
@@ -299,7 +355,7 @@ proptest! {
         let mut options = Options::default();
         (options.causal, options.window, options.cap) = (causal, window, cap);
         let head = head * 8;
-        check_packed(Case { heads_of_k, group, head, head_of_v: head, options, ..small() }, &lengths, unused);
+        check_packed(H100, Case { heads_of_k, group, head, head_of_v: head, options, ..small() }, &lengths, unused);
     }
 }
 
@@ -314,19 +370,24 @@ fn packed_sequences_of_wide_heads_are_right() {
             options: Options::causal(),
             ..small()
         };
-        check_packed(case, &lengths, 1);
+        check_packed(H100, case, &lengths, 1);
     }
 }
 
 #[test]
 fn empty_tensors_give_zeros_or_nothing() {
-    check(Case { keys: 0, ..small() });
-    check(Case {
-        queries: 0,
-        ..small()
-    });
-    check(Case { batch: 0, ..small() });
-    check_packed(small(), &[], 3);
+    check(H100, Case { keys: 0, ..small() });
+    check(
+        H100,
+        Case {
+            queries: 0,
+            ..small()
+        },
+    );
+    check(H100, Case { batch: 0, ..small() });
+    check_packed(H100, small(), &[], 3);
+    check(B200, Case { keys: 0, ..small() });
+    check_packed(B200, small(), &[], 3);
 }
 
 #[test]
@@ -390,7 +451,13 @@ fn wrong_options_and_offsets_are_refused() {
 /// Offsets that are beyond the tensors, or decrease, never reach memory outside of them.
 #[test]
 fn wrong_offsets_stay_in_the_tensors() {
-    let stream = stream();
+    for gpu in [H100, B200] {
+        wrong_offsets(gpu);
+    }
+}
+
+fn wrong_offsets(gpu: Simulated) {
+    let stream = gpu.stream();
     let zeros = |shape: [usize; 3]| Tensor::<bf16>::zeros(&stream, shape).unwrap();
     let (q, k) = (zeros([70, 2, 64]), zeros([80, 2, 64]));
     for offsets in [
@@ -402,7 +469,8 @@ fn wrong_offsets_stay_in_the_tensors() {
         let offsets = Tensor::from_slice(&stream, &offsets, [4]).unwrap();
         let sequences = Sequences::from_offsets(&offsets, &offsets);
         let mut o = zeros([70, 2, 64]);
-        for plan in Plan::packed_candidates(&stream.device(), &q, &k, &k, &o, sequences).unwrap() {
+        let plans = Plan::packed_candidates(&stream.device(), &q, &k, &k, &o, sequences).unwrap();
+        for plan in gpu.plans(plans) {
             plan.run_packed(&stream, &q, &k, &k, &mut o, None, sequences, Options::causal())
                 .unwrap_or_else(|e| panic!("{plan}: {e}"));
         }
@@ -421,23 +489,31 @@ fn wide_heads_are_right() {
         head_of_v: 128,
         options: Options::causal(),
     };
-    check(case);
-    check(Case {
-        head: 256,
-        head_of_v: 256,
-        ..case
-    });
-    check(Case {
-        head: 192,
-        head_of_v: 128,
-        ..case
-    });
-    check(Case {
+    check(H100, case);
+    check(
+        H100,
+        Case {
+            head: 256,
+            head_of_v: 256,
+            ..case
+        },
+    );
+    check(
+        H100,
+        Case {
+            head: 192,
+            head_of_v: 128,
+            ..case
+        },
+    );
+    let narrow = Case {
         head: 72,
         head_of_v: 40,
         options: Options::default().scale(0.3),
         ..case
-    });
+    };
+    check(H100, narrow);
+    check(B200, narrow);
 }
 
 #[test]

@@ -16,6 +16,8 @@ use crate::machine::{Generation, Machine};
 pub(super) enum Choice {
     /// `forward` of `hopper.py`: persistent blocks.
     Warpgroups { tile: Tile, blocks: i32, near: i32 },
+    /// `forward` of `blackwell.py`: blocks of 256 queries.
+    TensorMemory { columns: i64, blocks: i32 },
     /// `forward` of `ampere.py`.
     Warps { columns: i64, blocks: i32 },
 }
@@ -81,6 +83,8 @@ fn columns(head: usize) -> i64 {
 /// The kernels that take such tensors, the fastest first.
 pub(super) fn candidates(machine: &Machine, extents: &Extents) -> Result<Vec<Choice>> {
     let mut found = Vec::new();
+    // The copy engine takes no empty tensors.
+    let copied = extents.keys > 0 && extents.queries > 0 && extents.batch * extents.heads > 0;
     let Extents {
         batch,
         heads,
@@ -90,8 +94,7 @@ pub(super) fn candidates(machine: &Machine, extents: &Extents) -> Result<Vec<Cho
         head_of_v,
         ..
     } = *extents;
-    // The copy engine takes no empty tensors.
-    if machine.generation == Generation::Hopper && keys > 0 && extents.queries > 0 && batch * heads > 0 {
+    if machine.generation == Generation::Hopper && copied {
         // As many heads at a time as have their keys and values in half of the L2 cache of an H100.
         let of_a_head = keys * (head + head_of_v) * 2;
         let near = (25_000_000 / of_a_head)
@@ -116,6 +119,10 @@ pub(super) fn candidates(machine: &Machine, extents: &Extents) -> Result<Vec<Cho
         }
     }
     let columns = columns(head.max(head_of_v));
+    if machine.generation == Generation::Blackwell && copied && columns <= 128 {
+        let blocks = extents.tiles(256)?;
+        found.push(Choice::TensorMemory { columns, blocks });
+    }
     let blocks = extents.tiles(rows_of_warps(columns))?;
     found.push(Choice::Warps { columns, blocks });
     Ok(found)
@@ -138,6 +145,7 @@ impl fmt::Display for Choice {
                     tile.columns
                 )
             }
+            Choice::TensorMemory { columns, .. } => write!(f, "tensor memory 256x128x{columns}"),
             Choice::Warps { columns, .. } => write!(f, "warps {}x{columns}", rows_of_warps(columns)),
         }
     }
@@ -188,6 +196,25 @@ impl Choice {
                         }
                     ),
                 }
+            }
+            Choice::TensorMemory { columns, blocks } => {
+                let constexpr = kernels::attention_tensor_memory::Constexpr { D: columns };
+                kernels::attention_tensor_memory::<T>(
+                    stream,
+                    constexpr,
+                    q,
+                    k,
+                    v,
+                    o,
+                    lse,
+                    starts_of_q,
+                    starts_of_k,
+                    scale,
+                    causal,
+                    window,
+                    cap,
+                    blocks,
+                )?;
             }
             Choice::Warps { columns, blocks } => {
                 let constexpr = kernels::attention_forward_warps::Constexpr { D: columns };
@@ -282,5 +309,14 @@ mod tests {
     fn other_gpus_and_no_keys_take_the_general_kernel() {
         assert_eq!(names(Generation::Any, 50, 64, 64), ["warps 128x64"]);
         assert_eq!(names(Generation::Hopper, 0, 64, 64), ["warps 128x64"]);
+        assert_eq!(names(Generation::Blackwell, 0, 64, 64), ["warps 128x64"]);
+    }
+
+    #[test]
+    fn heads_of_up_to_128_elements_take_tensor_memory() {
+        let names = |head, head_of_v| names(Generation::Blackwell, 50, head, head_of_v);
+        assert_eq!(names(64, 64), ["tensor memory 256x128x64", "warps 128x64"]);
+        assert_eq!(names(72, 40), ["tensor memory 256x128x128", "warps 128x128"]);
+        assert_eq!(names(192, 128), ["warps 64x256"]);
     }
 }
