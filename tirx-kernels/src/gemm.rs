@@ -207,7 +207,7 @@ impl Plan {
     }
 }
 
-/// The kernel and its tile, such as `tiles 128x256`, `tensor memory 128x256` or `columns 64x16 of 2 parts`.
+/// The kernel and its tile, such as `tiles 128x256`, `tensor memory 256x256` or `columns 64x16 of 2 parts`.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.choice.fmt(f)

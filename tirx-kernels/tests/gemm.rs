@@ -143,7 +143,7 @@ proptest! {
     }
 }
 
-/// Three rows and three columns of tiles for few blocks, with each width of a tile.
+/// Several rows and columns of tiles with tails, with each tile.
 #[test]
 fn each_candidate_for_blackwell_is_right() {
     let stream = blackwell();
@@ -187,7 +187,9 @@ fn each_candidate_for_blackwell_is_right() {
             "tensor memory 128x128",
             "tensor memory 128x192",
             "tensor memory 128x256",
-            "tensor memory 128x64"
+            "tensor memory 128x64",
+            "tensor memory 256x128",
+            "tensor memory 256x256",
         ]
     );
 }

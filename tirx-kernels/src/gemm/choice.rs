@@ -26,15 +26,23 @@ pub(super) enum Choice {
     },
     /// `columns` of `hopper.py`: tiles of `rows` rows and 64 columns of C, K in `split` parts.
     Columns { rows: i64, split: i64, turned_b: bool },
-    /// `tiles` of `blackwell.py`: persistent blocks with tiles of 128 x `columns`.
+    /// `tiles` of `blackwell.py`: persistent blocks.
     TensorMemory {
-        columns: i32,
+        tile: TensorMemoryTile,
         turned_a: bool,
         turned_b: bool,
-        blocks: i32,
     },
     /// `blocks` of `ampere.py`.
     Blocks { aligned: bool, rows: i64, columns: i64 },
+}
+
+/// A tile of `blackwell.py`: 128 rows for each of the `ctas` blocks of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TensorMemoryTile {
+    pub(super) ctas: i32,
+    pub(super) columns: i32,
+    /// Clusters of a launch.
+    pub(super) blocks: i32,
 }
 
 /// Elements of C along its columns in a tile of the kernel `tiles`, and the cycles of a step of 64 along K, as products of one wave show them on an
@@ -66,8 +74,8 @@ const LAUNCH: f64 = 2.2;
 /// The sum of the parts of a cluster, in microseconds.
 const PARTS: f64 = 1.2;
 
-/// Columns of the tiles in tensor memory.
-const TENSOR_MEMORY_COLUMNS: [i32; 4] = [64, 128, 192, 256];
+/// The blocks of a cluster and the columns of their tile in tensor memory.
+const TENSOR_MEMORY_TILES: [(i32, i32); 6] = [(1, 64), (1, 128), (1, 192), (1, 256), (2, 128), (2, 256)];
 
 /// The kernels that take operands A `[m, k]`, the transpose of B `[n, k]` and C `[m, n]`, with the microseconds that the model
 /// predicts, the shortest first. If no kernel for Hopper or Blackwell applies, the only candidate is `blocks`, with an infinite time.
@@ -128,19 +136,14 @@ pub(super) fn candidates(
     }
     let tensor_copies = a != Contiguous::Neither && b != Contiguous::Neither && extents.k > 0;
     if machine.generation == Generation::Blackwell && tensor_copies {
-        found.extend(
-            tensor_memory(machine, extents)
-                .into_iter()
-                .map(|(time, columns, blocks)| {
-                    let choice = Choice::TensorMemory {
-                        columns,
-                        turned_a: a == Contiguous::Rows,
-                        turned_b: b == Contiguous::Rows,
-                        blocks,
-                    };
-                    (time, choice)
-                }),
-        );
+        found.extend(tensor_memory(machine, extents).into_iter().map(|(time, tile)| {
+            let choice = Choice::TensorMemory {
+                tile,
+                turned_a: a == Contiguous::Rows,
+                turned_b: b == Contiguous::Rows,
+            };
+            (time, choice)
+        }));
     }
     found.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     if found.is_empty() {
@@ -181,38 +184,45 @@ pub(super) fn time_of_tiles(machine: &Machine, extents: Extents, columns: i64, s
     (LAUNCH + time, tiles.min(machine.multiprocessors) as i32)
 }
 
-/// The widths of tiles in tensor memory with their microseconds and blocks, the fastest first.
-pub(super) fn tensor_memory(machine: &Machine, extents: Extents) -> Vec<(f64, i32, i32)> {
-    let mut found: Vec<(f64, i32, i32)> = TENSOR_MEMORY_COLUMNS
+/// The tiles in tensor memory with their microseconds, the fastest first.
+pub(super) fn tensor_memory(machine: &Machine, extents: Extents) -> Vec<(f64, TensorMemoryTile)> {
+    let mut found: Vec<(f64, TensorMemoryTile)> = TENSOR_MEMORY_TILES
         .into_iter()
-        .filter_map(|columns| {
-            let (time, blocks) = time_of_tensor_memory(machine, extents, columns)?;
-            Some((time, columns, blocks))
-        })
+        // A pair of blocks is for the rows of two.
+        .filter(|&(ctas, _)| ctas == 1 || extents.m > 128)
+        .filter_map(|(ctas, columns)| time_of_tensor_memory(machine, extents, ctas, columns))
         .collect();
-    found.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
+    found.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     found
 }
 
-/// Microseconds of `tiles` of `blackwell.py`, and its blocks; `None` for more tiles than the kernel counts. The model has the data sheet of a B200, of
+/// Microseconds of `tiles` of `blackwell.py`; `None` for more tiles than the kernel counts. The model has the data sheet of a B200, of
 /// which none was measured: 4096 multiplications of a multiprocessor in a cycle, and the copies of an H100.
-fn time_of_tensor_memory(machine: &Machine, extents: Extents, columns: i32) -> Option<(f64, i32)> {
-    let down = extents.m.div_ceil(128);
+fn time_of_tensor_memory(
+    machine: &Machine,
+    extents: Extents,
+    ctas: i32,
+    columns: i32,
+) -> Option<(f64, TensorMemoryTile)> {
+    let down = extents.m.div_ceil(128 * ctas as usize);
     let across = extents.n.div_ceil(columns as usize);
     let tiles = i32::try_from(extents.batch.checked_mul(down)?.checked_mul(across)?).ok()?;
+    let clusters = (machine.multiprocessors / f64::from(ctas)).floor();
+    let tile = TensorMemoryTile {
+        ctas,
+        columns,
+        blocks: tiles.min(clusters as i32),
+    };
     let columns = f64::from(columns);
-    let step = (2.0 * columns).max((128.0 + columns) * 128.0 / COPIED);
-    let waves = (f64::from(tiles) / machine.multiprocessors).ceil();
-    let busy = f64::from(tiles) / (waves * machine.multiprocessors);
+    // A block of a pair copies half of the columns.
+    let copied = 128.0 + columns / f64::from(ctas);
+    let step = (2.0 * columns).max(copied * 128.0 / COPIED);
+    let waves = (f64::from(tiles) / clusters).ceil();
+    let busy = f64::from(tiles) / (waves * clusters);
     // A block stores a tile while it multiplies the next one, so only the last of its tiles adds the time of the stores.
     let cycles = waves * extents.k.div_ceil(64) as f64 * step + 8.0 * columns + 600.0;
-    let time = (cycles / CLOCK).max(time_of_memory(
-        extents,
-        down as f64,
-        across as f64,
-        0.6 + 0.4 * busy,
-    ));
-    Some((LAUNCH + time, tiles.min(machine.multiprocessors as i32)))
+    let memory = time_of_memory(machine, extents, down as f64, across as f64, 0.6 + 0.4 * busy);
+    Some((LAUNCH + (cycles / CLOCK).max(memory), tile))
 }
 
 /// Microseconds of the kernel `columns`.
@@ -241,7 +251,9 @@ impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Choice::Tiles { columns, .. } => write!(f, "tiles 128x{columns}"),
-            Choice::TensorMemory { columns, .. } => write!(f, "tensor memory 128x{columns}"),
+            Choice::TensorMemory { tile, .. } => {
+                write!(f, "tensor memory {}x{}", 128 * tile.ctas, tile.columns)
+            }
             Choice::Columns { rows, split, .. } => write!(f, "columns {rows}x64 of {split} parts"),
             Choice::Blocks {
                 aligned: true,
@@ -321,11 +333,13 @@ impl Choice {
                 }
             }
             Choice::TensorMemory {
-                columns,
+                tile,
                 turned_a,
                 turned_b,
-                blocks,
             } => {
+                let constexpr = kernels::gemm_tensor_memory::Constexpr {
+                    CTAS: i64::from(tile.ctas),
+                };
                 let order = |turned| if turned { turn } else { [0, 1, 2] };
                 // A tensor without elements stands for an operand that is not given.
                 let nothing = a.slice(0, 0..0)?;
@@ -335,6 +349,7 @@ impl Choice {
                 let vectors = i32::from(has_vectors(c));
                 kernels::gemm_tensor_memory::<T>(
                     stream,
+                    constexpr,
                     &a.permute(&order(turned_a))?,
                     &b.permute(&order(turned_b))?,
                     c,
@@ -346,9 +361,9 @@ impl Choice {
                     0,
                     i32::from(turned_a),
                     i32::from(turned_b),
-                    columns,
+                    tile.columns,
                     vectors,
-                    blocks,
+                    tile.blocks,
                 )?;
             }
             Choice::Blocks {
@@ -431,7 +446,7 @@ mod tests {
                 .1
                 .to_string()
         };
-        assert_eq!(first(8192, 8192, 8192), "tensor memory 128x256");
+        assert_eq!(first(8192, 8192, 8192), "tensor memory 256x256");
         assert_eq!(first(1, 6144, 4096), "tensor memory 128x64");
         assert_eq!(first(100, 100, 0), "blocks 128x128 by elements");
     }

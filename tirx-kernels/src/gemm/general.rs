@@ -68,11 +68,10 @@ pub enum Kernel {
     Scaled { cluster: i64 },
     /// `columns` of `hopper.py` in two parts of K: tiles of `rows` rows and 64 columns.
     Columns { rows: i64 },
-    /// `tiles` of `blackwell.py`: tiles of 128 x `columns` elements.
+    /// `tiles` of `blackwell.py`.
     TensorMemory {
-        columns: i32,
+        tile: choice::TensorMemoryTile,
         turned_a: bool,
-        blocks: i32,
     },
     /// `blocks` of `ampere.py`, for operands that are aligned and contiguous along K, or have any strides.
     Blocks { aligned: bool },
@@ -196,7 +195,7 @@ pub(super) fn with_call<T: Element, O: Element>(
             clusters(&machine, operands, of_tile as usize, cluster as usize)?
         }
         Kernel::Scaled { cluster } => clusters(&machine, operands, 128, cluster as usize)?,
-        Kernel::TensorMemory { blocks, .. } => blocks,
+        Kernel::TensorMemory { tile, .. } => tile.blocks,
         Kernel::Columns { .. } | Kernel::Blocks { .. } => 0,
     };
     let turn = [0, 2, 1];
@@ -270,16 +269,9 @@ fn choose<T: Element>(
     let tensor_copies = a != Contiguous::Neither && b != Contiguous::Neither && extents.k > 0;
     if machine.generation == Generation::Blackwell && operands.built.tensor_memory && tensor_copies {
         let fastest = choice::tensor_memory(machine, extents).into_iter().next();
-        if let Some((_, columns, blocks)) = fastest {
+        if let Some((_, tile)) = fastest {
             let turned_a = a == Contiguous::Rows;
-            return Ok((
-                Kernel::TensorMemory {
-                    columns,
-                    turned_a,
-                    blocks,
-                },
-                turned_b,
-            ));
+            return Ok((Kernel::TensorMemory { tile, turned_a }, turned_b));
         }
     }
     if machine.generation == Generation::Hopper && bulk_copies && by_blocks && !turned_b {

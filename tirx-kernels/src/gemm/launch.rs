@@ -117,10 +117,13 @@ macro_rules! fused {
 
 /// Calls `tiles` of `blackwell.py`.
 macro_rules! tensor_memory {
-    ($name:ident($call:ident, $c:ident) $columns:ident, $turned_a:ident) => {{
+    ($name:ident($call:ident, $c:ident) $tile:ident, $turned_a:ident) => {{
         let order = if $turned_a { [0, 2, 1] } else { [0, 1, 2] };
         kernels::$name::launch(
             $call.stream,
+            kernels::$name::Constexpr {
+                CTAS: i64::from($tile.ctas),
+            },
             &$call.a.permute(&order)?,
             &$call.b,
             $c,
@@ -132,7 +135,7 @@ macro_rules! tensor_memory {
             $call.activation,
             i32::from($turned_a),
             i32::from($call.turned_b),
-            $columns,
+            $tile.columns,
             $call.vectors,
             $call.blocks,
         )?;
@@ -182,12 +185,12 @@ macro_rules! sixteen_bits {
         products!($ty => $ty, Built { blocks: true, columns: true, tensor_memory: true, ..Built::TILES }, |call, c| {
             Kernel::Tiles { columns, .. } => general!($general(call, [], c, []) { BN: columns, TRANS_B: call.turned_b }),
             Kernel::Columns { rows } => fused!(gemm_columns_fused(call, c) { BN: rows, TRANS_B: call.turned_b }),
-            Kernel::TensorMemory { columns, turned_a, .. } => tensor_memory!(gemm_tensor_memory(call, c) columns, turned_a),
+            Kernel::TensorMemory { tile, turned_a } => tensor_memory!(gemm_tensor_memory(call, c) tile, turned_a),
             Kernel::Blocks { aligned } => fused!($blocks(call, c) { ALIGNED: aligned }),
         });
         products!($ty => f32, Built { blocks: true, tensor_memory: true, ..Built::TILES }, |call, c| {
             Kernel::Tiles { columns, .. } => general!($general(call, [], c, []) { BN: columns, TRANS_B: call.turned_b }),
-            Kernel::TensorMemory { columns, turned_a, .. } => tensor_memory!(gemm_tensor_memory_f32(call, c) columns, turned_a),
+            Kernel::TensorMemory { tile, turned_a } => tensor_memory!(gemm_tensor_memory_f32(call, c) tile, turned_a),
             Kernel::Blocks { aligned } => fused!($blocks(call, c) { ALIGNED: aligned }),
         });
         groups!($ty => $ty, Built::TILES, |call, offsets, c| {
