@@ -249,12 +249,15 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, o
                     sums_ready.wait(t, 0)
                     T.ptx.tcgen05.fence.after_thread_sync()
                     query: T.let = m + t * BM + row
+                    row_of_o = T.decl_buffer((D,), dtype, data=O.ptr_to([batch, head, first_query + T.min(query, queries_here - 1), 0]))
                     for c in T.unroll(D // PART):
                         load(t, c)
                         for p in T.unroll(PART // 8):
                             if query < queries_here and c * PART + p * 8 < HEAD_OF_V:
                                 for e in T.vectorized(8):
-                                    O[batch, head, first_query + query, c * PART + p * 8 + e] = T.cast(part[p * 8 + e] * inverse, dtype)
+                                    row_of_o[c * PART + p * 8 + e] = T.cast(part[p * 8 + e] * inverse, dtype)
+                        # All threads of a warp load the next part together.
+                        T.cuda.warp_sync()
         elif group == 0 or both:
             T.ptx.setmaxnreg(True, 184)
             scores = T.alloc_local((BN,), "float32")

@@ -233,6 +233,8 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.handle, residual: T.han
                             for e in T.unroll(8):
                                 if column + p * 8 + e < N:
                                     C[batch, row, column + p * 8 + e] = T.cast(value[p, e], out)
+                # All threads of a warp load the next part together.
+                T.cuda.warp_sync()
             T.ptx.tcgen05.fence.before_thread_sync()
             if CTAS > 1:
                 sums.empty.arrive(half.stage, remote=0)
