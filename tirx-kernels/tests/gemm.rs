@@ -8,7 +8,7 @@ mod numbers;
 use numbers::{Number, blackwell, error_of_term, numbers, stream};
 use proptest::prelude::*;
 use tirx_kernels::gemm::{self, Element};
-use tirx_rt::{Stream, Tensor, bf16, f16};
+use tirx_rt::{Device, Stream, Tensor, bf16, f16};
 
 /// The memory of an operand with `rows` x `columns` elements.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +53,10 @@ macro_rules! view {
     };
 }
 
+/// Checks a product by the kernel that is number `candidate` of those for it, counted around.
 fn check<T: Number + Element>(
     stream: &Stream,
+    candidate: usize,
     [batch, m, n, k]: [usize; 4],
     [of_a, of_b, of_c]: [Memory; 3],
 ) {
@@ -70,7 +72,15 @@ fn check<T: Number + Element>(
             .unwrap();
         let order = if of_c.turned { [0, 2, 1] } else { [0, 1, 2] };
         let mut c = inner.permute_mut(&order).unwrap();
-        gemm::matmul(stream, &a, &b, &mut c).unwrap_or_else(|e| panic!("{e}"));
+        match candidate {
+            0 => gemm::matmul(stream, &a, &b, &mut c).unwrap_or_else(|e| panic!("{e}")),
+            _ => {
+                let plans = gemm::Plan::candidates(&stream.device(), &a, &b, &c).unwrap();
+                let plan = plans[candidate % plans.len()];
+                plan.run(stream, &a, &b, &mut c)
+                    .unwrap_or_else(|e| panic!("{plan}: {e}"));
+            }
+        }
     }
     let all = memory_of_c.to_vec().unwrap();
     let (outer, inner) = if of_c.turned { (n, m) } else { (m, n) };
@@ -110,7 +120,7 @@ proptest! {
     fn products_of_bfloat16_are_right(
         batch in 1..3usize, m in 1..140usize, n in 1..150usize, k in 0..150usize, memories in [memory(), memory(), memory()],
     ) {
-        check::<bf16>(&stream(), [batch, m, n, k], memories);
+        check::<bf16>(&stream(), 0, [batch, m, n, k], memories);
     }
 
     // Extents that tensor copies take: multiples of eight, with tails of every tile.
@@ -119,7 +129,7 @@ proptest! {
         batch in 1..3usize, m in 1..36usize, n in 1..48usize, k in 1..20usize, turned in any::<[bool; 2]>(),
     ) {
         let memory = |turned| Memory { turned, gap: 0 };
-        check::<f16>(&stream(), [batch, m * 8, n * 8, k * 8], [memory(turned[0]), memory(turned[1]), memory(false)]);
+        check::<f16>(&stream(), 0, [batch, m * 8, n * 8, k * 8], [memory(turned[0]), memory(turned[1]), memory(false)]);
     }
 
 }
@@ -129,17 +139,18 @@ proptest! {
 
     #[test]
     fn products_of_bfloat16_in_tensor_memory_are_right(
-        batch in 1..3usize, m in 1..140usize, n in 1..150usize, k in 0..150usize, memories in [memory(), memory(), memory()],
+        candidate in 0..6usize, batch in 1..3usize, m in 1..300usize, n in 1..150usize, k in 0..150usize,
+        memories in [memory(), memory(), memory()],
     ) {
-        check::<bf16>(&blackwell(), [batch, m, n, k], memories);
+        check::<bf16>(&blackwell(), candidate, [batch, m, n, k], memories);
     }
 
     #[test]
     fn products_of_float16_in_tensor_memory_are_right(
-        batch in 1..3usize, m in 1..36usize, n in 1..48usize, k in 1..20usize, turned in any::<[bool; 2]>(),
+        candidate in 0..6usize, batch in 1..3usize, m in 1..36usize, n in 1..48usize, k in 1..20usize, turned in any::<[bool; 2]>(),
     ) {
         let memory = |turned| Memory { turned, gap: 0 };
-        check::<f16>(&blackwell(), [batch, m * 8, n * 8, k * 8], [memory(turned[0]), memory(turned[1]), memory(false)]);
+        check::<f16>(&blackwell(), candidate, [batch, m * 8, n * 8, k * 8], [memory(turned[0]), memory(turned[1]), memory(false)]);
     }
 }
 
@@ -194,6 +205,19 @@ fn each_candidate_for_blackwell_is_right() {
     );
 }
 
+/// The code for `sm_100a` runs on no other GPU.
+#[test]
+fn other_blackwell_gpus_take_the_kernels_for_every_gpu() {
+    let device = Device::new_simulator().simulated_arch("sm_103a");
+    let stream = device.default_stream();
+    let ones = Tensor::full(&stream, bf16::ONE, [16, 16]).unwrap();
+    let mut c = Tensor::zeros(&stream, [16, 16]).unwrap();
+    let plan = gemm::Plan::new(&device, &ones, &ones, &c).unwrap();
+    assert_eq!(plan.to_string(), "blocks 64x64 by elements");
+    plan.run(&stream, &ones, &ones, &mut c).unwrap();
+    assert_eq!(c.to_vec().unwrap(), [bf16::from_f32(16.0); 256]);
+}
+
 #[test]
 fn few_rows_and_empty_extents() {
     let stream = stream();
@@ -203,18 +227,19 @@ fn few_rows_and_empty_extents() {
     };
     let turned = Memory { turned: true, gap: 0 };
     for m in [1, 2, 16, 17, 33, 100] {
-        check::<bf16>(&stream, [1, m, 136, 200], [plain, turned, plain]);
+        check::<bf16>(&stream, 0, [1, m, 136, 200], [plain, turned, plain]);
     }
     // Rows of A and columns of B begin at multiples of 16 bytes, and end before the next.
     let gap = |turned, gap| Memory { turned, gap };
     check::<bf16>(
         &stream,
+        0,
         [1, 9, 10, 5],
         [gap(false, 3), gap(true, 3), gap(false, 1)],
     );
-    check::<bf16>(&stream, [2, 0, 8, 8], [plain; 3]);
-    check::<bf16>(&stream, [2, 8, 0, 8], [plain; 3]);
-    check::<bf16>(&stream, [1, 9, 8, 0], [plain; 3]);
+    check::<bf16>(&stream, 0, [2, 0, 8, 8], [plain; 3]);
+    check::<bf16>(&stream, 0, [2, 8, 0, 8], [plain; 3]);
+    check::<bf16>(&stream, 0, [1, 9, 8, 0], [plain; 3]);
 }
 
 #[test]
