@@ -241,7 +241,9 @@ pub(super) fn time_of_columns(machine: &Machine, extents: Extents, rows: i64, sp
         true => 0.85 + 0.15 * (tiles * split / machine.multiprocessors).min(1.0),
         false => 0.6 + 0.4 * tiles * split / (waves * machine.multiprocessors),
     };
-    let loaded = OF_ALL + OF_EACH * (tiles * split).min(machine.multiprocessors);
+    // Up to two waves of single blocks, the multiprocessors with the most blocks decide.
+    let of_fullest = (tiles * split / machine.multiprocessors).ceil().min(2.0);
+    let loaded = OF_ALL + OF_EACH * (tiles * split / of_fullest).min(machine.multiprocessors);
     let share = share.min(loaded / machine.memory);
     let parts = if split > 1.0 { PARTS } else { 0.0 };
     LAUNCH + parts + (waves * tile / CLOCK).max(time_of_memory(machine, extents, down, across, share))
@@ -426,7 +428,8 @@ mod tests {
         let of_h200 = MEMORY / 3.352 * 4.917;
         assert_eq!(first(1, 4096, 4096), "columns 16x64 of 1 parts");
         assert_eq!(first_on(of_h200, 1, 4096, 4096), "columns 16x64 of 2 parts");
-        assert_eq!(first_on(of_h200, 1, 6144, 4096), "columns 16x64 of 2 parts");
+        assert_eq!(first_on(of_h200, 1, 6144, 4096), "columns 16x64 of 1 parts");
+        assert_eq!(first_on(of_h200, 1, 4096, 14336), "columns 16x64 of 2 parts");
         assert_eq!(first_on(of_h200, 1, 28672, 4096), "columns 16x64 of 1 parts");
     }
 
