@@ -186,7 +186,7 @@ fn compile_kernel(
     }
     Error::all(errors.into_iter().chain(failed.errors()))?;
     for kernel in &mut kernels {
-        alike(kernel.variants.iter_mut().flat_map(Variant::compiled_mut));
+        unify_tensor_access(kernel.variants.iter_mut().flat_map(Variant::compiled_mut));
     }
     if let Some(tune) = &kernel.tune {
         for generated in &mut kernels {
@@ -279,7 +279,7 @@ fn variant(kernel: &Kernel, file: String, module: IRModule, dump: Option<&Path>)
     if let Some((ptx, message)) = ptx.zip(left_out) {
         first.compiled.warnings.push(no_ptx_of(ptx, message));
     }
-    alike(first.compiled_mut());
+    unify_tensor_access(first.compiled_mut());
     Ok(first)
 }
 
@@ -345,7 +345,7 @@ impl Failures {
 
 /// A tensor that one specialization, or the code for one target, writes is `&mut` in all that have it: whether the compiler
 /// can drop a store (`x * 1`) must not change a kernel's interface.
-fn alike<'a>(all: impl Iterator<Item = &'a mut Compiled>) {
+fn unify_tensor_access<'a>(all: impl Iterator<Item = &'a mut Compiled>) {
     let mut all: Vec<&mut Compiled> = all.collect();
     let mut all_written: BTreeSet<String> = BTreeSet::new();
     let mut all_read: BTreeSet<String> = BTreeSet::new();

@@ -19,7 +19,7 @@ pub(crate) mod tensor_map;
 
 use self::attributes::Attributes;
 pub(crate) use self::callback::when_done;
-pub(crate) use self::graph::{CudaGraph, outside_of_captures};
+pub(crate) use self::graph::{CudaGraph, while_no_thread_captures};
 pub(crate) use self::memory::CudaMemory;
 #[cfg(feature = "simulator")]
 pub(crate) use self::pinned::Users as PinnedUsers;

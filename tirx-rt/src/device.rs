@@ -132,11 +132,12 @@ impl Device {
     /// A new stream. A simulator runs each launch to its end before the call returns.
     ///
     /// # Errors
-    /// Where the driver has no room for another.
+    /// In a capture of this thread, and where the driver has no room for another.
     pub fn new_stream(&self) -> Result<Stream> {
         crate::graph::forbid("a new stream")?;
         match &self.0 {
-            DeviceKind::Cuda(context) => cuda::outside_of_captures(|| context.new_stream())
+            // A new stream may wait for the whole context, which would make captures of other threads invalid.
+            DeviceKind::Cuda(context) => cuda::while_no_thread_captures(|| context.new_stream())
                 .map(|s| Stream::from_kind(StreamKind::Cuda(s)))
                 .map_err(cuda::failed("creating a stream")),
             #[cfg(feature = "simulator")]
@@ -154,7 +155,7 @@ impl Device {
         match &self.0 {
             DeviceKind::Cuda(context) => {
                 let wanted = cuda::priority_of_driver(context, priority)?;
-                cuda::outside_of_captures(|| context.new_stream_with_priority(wanted))
+                cuda::while_no_thread_captures(|| context.new_stream_with_priority(wanted))
                     .map(|s| Stream::from_kind(StreamKind::Cuda(s)))
                     .map_err(cuda::failed("creating a stream"))
             }
@@ -229,7 +230,7 @@ impl Device {
     pub fn synchronize(&self) -> Result<()> {
         crate::graph::forbid("waiting for the device")?;
         match &self.0 {
-            DeviceKind::Cuda(context) => cuda::outside_of_captures(|| context.synchronize())
+            DeviceKind::Cuda(context) => cuda::while_no_thread_captures(|| context.synchronize())
                 .map_err(cuda::failed("waiting for the device")),
             #[cfg(feature = "simulator")]
             DeviceKind::Simulator(simulator) => {

@@ -19,7 +19,7 @@ use crate::{Element, Error, Result, Tensor};
 /// DLPack's device type of CUDA memory.
 const CUDA: i32 = 2;
 /// DLPack's device type for memory of an unknown kind, used for a simulator's.
-const EXTENSION: i32 = 12;
+const SIMULATOR: i32 = 12;
 
 /// `DLTensor`.
 #[repr(C)]
@@ -105,8 +105,9 @@ impl<T: Element> Tensor<T> {
             return Err(Error::Shape(format!("DLPack has no tensors of {}", T::NAME)));
         }
         let device_id = self.storage().device_id();
+        // Simulators have the numbers -1, -2, …; DLPack counts devices from 0.
         let (device_type, device_id) = if device_id < 0 {
-            (EXTENSION, -1 - device_id)
+            (SIMULATOR, -1 - device_id)
         } else {
             (CUDA, device_id)
         };
@@ -250,7 +251,7 @@ mod tests {
             (described.ndim, described.code, described.bits, described.lanes),
             (2, 2, 32, 1)
         );
-        assert_eq!(described.device_type, EXTENSION);
+        assert_eq!(described.device_type, SIMULATOR);
         // SAFETY: two dimensions.
         let shape = unsafe { std::slice::from_raw_parts(described.shape, 2) };
         assert_eq!(shape, [2, 3]);

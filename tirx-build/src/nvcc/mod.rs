@@ -174,7 +174,7 @@ impl Compilation<'_> {
                         lines: &job.lines,
                         sources: &job.sources,
                     };
-                    report.said(&messages::findings(text, &origin), job, &target, *success, text);
+                    report.add_run(&messages::findings(text, &origin), job, &target, *success, text);
                 }
             }
         }

@@ -67,8 +67,8 @@ impl Report {
         }
     }
 
-    /// The findings in one run's output.
-    pub(super) fn said(
+    /// Adds the findings in one run's output. If the run failed and no finding is an error, the output becomes one.
+    pub(super) fn add_run(
         &mut self,
         findings: &[Finding],
         job: &Job,
@@ -88,11 +88,12 @@ impl Report {
                 continue;
             }
             failed |= is_error;
-            let (text, spills) = match spilled(&finding.text) {
+            let (text, spills) = match spill_warning_text(&finding.text) {
                 Some(text) => (text, true),
                 None => (finding.text.clone(), false),
             };
-            // Warnings without a place are not the user's; and warnings are only shown for a successful run.
+            // Warnings of nvcc itself point at no code of the user. Warnings are shown for a successful run alone, and with `max-spills` the
+            // check of the budget reports spills.
             let unseen = finding.place.is_none() && !spills && finding.text.starts_with("nvcc: ");
             if !is_error
                 && (!success
@@ -230,7 +231,7 @@ fn is_summary(text: &str) -> bool {
 }
 
 /// ptxas's message about spilled registers, in our words.
-fn spilled(text: &str) -> Option<String> {
+fn spill_warning_text(text: &str) -> Option<String> {
     let rest = text.strip_prefix("ptxas: Registers are spilled to local memory in function '")?;
     let (_, amounts) = rest.split_once("', ")?;
     Some(format!("registers are spilled to local memory: {amounts}"))

@@ -186,7 +186,7 @@ impl Analyzer {
     /// The operands of an addition, each as one term if its summands must not be added to those of the other one by one:
     /// `2147483647 - max(m, 0)` is never negative, while `n + 2147483647` leaves the dtype for every positive `n`;
     /// `m - (n | 2147483647)` says more of `m` than the bounds do; and `n - 1349337883` may be added to `x | 2147483646`
-    /// where `n` may not. Only if nothing is known of their sum; what is known is ordered by [`Analyzer::written_within`].
+    /// where `n` may not. Only if nothing is known of their sum; what is known is ordered by [`Analyzer::in_order_without_overflow`].
     /// A constant stays with a value of which nothing is known, too, unless the other operand takes the constant away.
     pub(super) fn as_atoms_near_the_edge(&self, sum: Sum, other: Sum, by: i128) -> (Sum, Sum) {
         let range = ConstIntBound::of_dtype(sum.dtype);
@@ -319,7 +319,7 @@ impl Analyzer {
     /// Terms and a constant as an expression. The usual order is additions, the constant if it is positive,
     /// subtractions; where a partial sum of it may leave the dtype and the whole sum does not, another order is used if
     /// there is one.
-    pub(super) fn written_within(&self, dtype: DType, terms: &[Term], base: i128) -> Option<Expr> {
+    pub(super) fn in_order_without_overflow(&self, dtype: DType, terms: &[Term], base: i128) -> Option<Expr> {
         /// The operands of the additions and subtractions.
         enum Part {
             Added(Term),
@@ -367,7 +367,7 @@ impl Analyzer {
 
     /// The terms that bring a constant near the end of the dtype back towards zero, and the others: the constant is written
     /// with the former first. `2147483647 - max(m, 0)` stays within whatever is added to it, `n + 2147483647` does not.
-    pub(super) fn beside_the_edge(
+    pub(super) fn split_for_constant_at_limit(
         &self,
         dtype: DType,
         terms: Vec<Term>,

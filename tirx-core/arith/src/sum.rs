@@ -340,7 +340,7 @@ impl Sum {
     /// comparing is cheaper than building.
     pub(super) fn into_expr_or(self, analyzer: &Analyzer, like: Option<&Expr>) -> Expr {
         let dtype = self.dtype;
-        // A constant index would be folded.
+        // A constant index, or a remainder by 1, would be folded: the result differs from `like`.
         let like = like.filter(|_| {
             self.terms
                 .iter()
@@ -363,15 +363,17 @@ impl Sum {
         {
             return like.clone();
         }
-        if let Some(expr) = analyzer.written_within(dtype, &terms, self.base) {
+        // Another order, where a partial sum of the usual one may overflow.
+        if let Some(expr) = analyzer.in_order_without_overflow(dtype, &terms, self.base) {
             return expr;
         }
         let mut result = Expr::constant(dtype, 0);
-        let (back, terms) = analyzer.beside_the_edge(dtype, terms, self.base);
+        // A constant at a limit of the dtype comes first, with the terms that bring it back towards zero.
+        let (towards_zero, terms) = analyzer.split_for_constant_at_limit(dtype, terms, self.base);
         let mut base = self.base;
-        if !back.is_empty() {
+        if !towards_zero.is_empty() {
             result = Expr::constant(dtype, std::mem::take(&mut base));
-            for term in back {
+            for term in towards_zero {
                 result = match term.is_added() {
                     true => fold::add(result, term.into_expr(1)),
                     false => fold::sub(result, term.into_expr(-1)),
@@ -381,7 +383,8 @@ impl Sum {
         for term in terms.iter().filter(|t| t.is_added()) {
             result = fold::add(result, term.clone().into_expr(1));
         }
-        // The constant goes before the subtractions. One that is no value of the dtype is added in two parts.
+        // Added terms, a positive constant, subtracted terms, a negative constant. Of a constant that is no value of the dtype, the limit
+        // stands here, and the rest is the next operand.
         let most = dtype.max_int().unwrap_or(INFINITE);
         let least = dtype.min_int().unwrap_or(-INFINITE);
         if base > 0 {

@@ -49,7 +49,7 @@ static CAPTURES: RwLock<()> = RwLock::new(());
 
 /// Runs what may wait for a whole context while no other thread captures. In a capture of this thread it runs as it is:
 /// the driver reports what it does not permit.
-pub(crate) fn outside_of_captures<T>(run: impl FnOnce() -> T) -> T {
+pub(crate) fn while_no_thread_captures<T>(run: impl FnOnce() -> T) -> T {
     let _guard = match crate::graph::recording() {
         true => None,
         false => Some(CAPTURES.write().unwrap_or_else(PoisonError::into_inner)),
@@ -60,7 +60,8 @@ pub(crate) fn outside_of_captures<T>(run: impl FnOnce() -> T) -> T {
 impl CudaGraph {
     /// Begins a capture on a new stream.
     pub(crate) fn begin(context: &Arc<CudaContext>) -> Result<Capture> {
-        let stream = outside_of_captures(|| context.new_stream()).map_err(failed("creating a stream"))?;
+        let stream =
+            while_no_thread_captures(|| context.new_stream()).map_err(failed("creating a stream"))?;
         let guard = CAPTURES.read().unwrap_or_else(PoisonError::into_inner);
         stream
             .begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)

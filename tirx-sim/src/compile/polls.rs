@@ -59,20 +59,22 @@ fn carried(condition: &Expr, body: &Stmt) -> FxHashMap<Var, Option<DType>> {
     mentioned.0
 }
 
-/// Collects what statements write as a whole before anything reads it. False behind a way out.
+/// Adds to `written` the variables that a statement writes as a whole before anything reads them; `mentioned` has what occurred before. Returns
+/// false if the statement may leave the body of the loop (`break`, `continue`): what follows is not always executed.
 fn written_first(stmt: &Stmt, mentioned: &mut Mentioned, written: &mut FxHashSet<Var>) -> bool {
     match &stmt.kind {
         StmtKind::Seq(all) => return all.iter().all(|one| written_first(one, mentioned, written)),
         StmtKind::BufferStore(store) if store.predicate.is_none() => {
+            // The value is read before the store writes.
             mentioned.visit_expr(&store.value);
-            if is_one(&store.buffer) && !mentioned.0.contains_key(&store.buffer.data) {
+            if is_local_scalar(&store.buffer) && !mentioned.0.contains_key(&store.buffer.data) {
                 written.insert(store.buffer.data.clone());
             }
         }
         StmtKind::Evaluate(call) => {
-            for register in registers(call) {
+            for register in written_registers(call) {
                 let before = mentioned.0.contains_key(&register.data);
-                if is_one(register) && !before && !mentions_twice(call, &register.data) {
+                if is_local_scalar(register) && !before && !may_also_read(call, &register.data) {
                     written.insert(register.data.clone());
                 }
             }
@@ -83,12 +85,12 @@ fn written_first(stmt: &Stmt, mentioned: &mut Mentioned, written: &mut FxHashSet
     !has_break_or_continue(stmt)
 }
 
-fn is_one(buffer: &Buffer) -> bool {
+fn is_local_scalar(buffer: &Buffer) -> bool {
     buffer.scope() == "local" && buffer.const_size() == Some(1)
 }
 
 /// The variables that an instruction by its mnemonic writes.
-fn registers(call: &Expr) -> Vec<&Buffer> {
+fn written_registers(call: &Expr) -> Vec<&Buffer> {
     let Some(args) = call.as_call(Op::PtxInstruction) else {
         return Vec::new();
     };
@@ -115,7 +117,7 @@ fn place_of(place: &Expr) -> Option<&Buffer> {
 }
 
 /// Whether a call names a variable more than once: it may read it, too.
-fn mentions_twice(call: &Expr, var: &Var) -> bool {
+fn may_also_read(call: &Expr, var: &Var) -> bool {
     struct Count<'a>(&'a Var, usize);
     impl Visitor for Count<'_> {
         fn visit_expr(&mut self, expr: &Expr) {

@@ -186,7 +186,7 @@ pub(super) fn releases(func: &PrimFunc) -> Vec<Since> {
                     }
                 };
                 let of = |(name, value, release): &(&str, &str, Release)| {
-                    Some(since(&said(&operands, name, value)?, *release))
+                    Some(since(&modifier_phrase(&operands, name, value)?, *release))
                 };
                 self.0.extend(op.row().since.iter().filter_map(of));
                 let by = op.row().since_by.and_then(|by| by(&operands));
@@ -226,17 +226,17 @@ fn cuda_of(ptx: (u32, u32)) -> Option<Release> {
     }
 }
 
-/// A modifier as messages name it, where the call has this value of it.
-fn said(operands: &Operands, name: &str, value: &str) -> Option<String> {
+/// The words ` with NAME="VALUE"` of a message, if the call gives the modifier this value. A flag `has_NAME` is written as NAME.
+fn modifier_phrase(operands: &Operands, name: &str, value: &str) -> Option<String> {
     let given = operands.get(name)?;
-    let (said, word) = match given.as_str() {
+    let (matches, phrase) = match given.as_str() {
         Some(text) => (text == value, format!(" with {name}=\"{text}\"")),
         None => (
             given.as_int()?.to_string() == value,
             format!(" with {}", name.trim_start_matches("has_")),
         ),
     };
-    said.then_some(word)
+    matches.then_some(phrase)
 }
 
 /// `cta_group` of a tcgen05 operation: PTX allows one value of it per kernel.
@@ -262,7 +262,7 @@ fn missing(op: Op, args: &[Expr], target: Gpu) -> Option<(String, GpuSet)> {
         return Some((what.to_string(), arch));
     }
     row.needs.iter().find_map(|(name, value, arch)| {
-        let word = said(&operands, name, value)?;
-        (!arch.holds(target)).then_some((word, *arch))
+        let phrase = modifier_phrase(&operands, name, value)?;
+        (!arch.holds(target)).then_some((phrase, *arch))
     })
 }

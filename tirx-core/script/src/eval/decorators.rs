@@ -41,13 +41,13 @@ pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {
         ("T", "prim_func") => Some(kernel_decorator("T.prim_func", false)),
         ("T", "jit") => Some(kernel_decorator("T.jit", true)),
         ("T", "inline") => Some(Value::builtin("T.inline", |interp, args, span| {
-            optional_decorator("T.inline", args, span, |interp, value, span| {
+            with_or_without_parentheses("T.inline", args, span, |interp, value, span| {
                 interp.inline_function(value, FunctionMode::Inline, false, span)
             })(interp)
         })),
         ("T", "macro") => Some(Value::builtin("T.macro", macro_decorator)),
         ("T", "meta_class") => Some(Value::builtin("T.meta_class", |interp, args, span| {
-            optional_decorator("T.meta_class", args, span, |_, value, span| match value {
+            with_or_without_parentheses("T.meta_class", args, span, |_, value, span| match value {
                 Value::Class(c) => {
                     c.is_meta.set(true);
                     Ok(value.clone())
@@ -70,7 +70,7 @@ pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {
             Ok(Value::Annotation(Rc::new(Annotation::Optional(value))))
         })),
         ("I", "ir_module") => Some(Value::builtin("I.ir_module", |interp, args, span| {
-            optional_decorator("I.ir_module", args, span, |interp, value, span| match value {
+            with_or_without_parentheses("I.ir_module", args, span, |interp, value, span| match value {
                 Value::Class(c) => interp.make_module(c, span),
                 other => error(
                     span,
@@ -96,7 +96,7 @@ pub(super) fn attribute(path: &str, name: &str) -> Option<Value> {
 type Apply = fn(&mut Interpreter, &Value, Span) -> Result<Value>;
 
 /// `@decorator` and `@decorator()` alike.
-fn optional_decorator(
+fn with_or_without_parentheses(
     name: &'static str,
     args: Args,
     span: Span,

@@ -512,7 +512,7 @@ impl Interpreter {
         let mut args = self.in_layout(describes_layout(&e.func), |i| {
             i.eval_arguments(&e.arguments, target)
         })?;
-        self.read_printed(&callee, &e.arguments, &mut args);
+        self.replace_buffer_names_by_elements(&callee, &e.arguments, &mut args);
         let host = self.host_argument(&callee, &args);
         match self.call_value(&callee, args, span) {
             Ok(Value::Expr(x)) => Ok(Value::Expr(x.or_at(span))),
@@ -525,14 +525,15 @@ impl Interpreter {
         }
     }
 
-    /// In printed IR the bare name of a buffer with one element means the element. Only the node of an attribute is a buffer.
-    fn read_printed(&self, callee: &Value, written: &ast::Arguments, args: &mut Args) {
+    /// In printed IR the bare name of a buffer with one element, as an argument, means the element: such arguments are replaced. Those of
+    /// `T.attr` stay, for its node is the buffer.
+    fn replace_buffer_names_by_elements(&self, callee: &Value, written: &ast::Arguments, args: &mut Args) {
         let is_attr = matches!(callee, Value::Builtin(f) if &*f.name == "T.attr");
         let is_name = |e: &ast::Expr| matches!(e, ast::Expr::Name(_));
         if is_attr || !self.is_kernel_code() || !self.is_printed() {
             return;
         }
-        // With starred arguments the lists differ.
+        // With starred arguments it is not known which text a value has: they stay.
         if written.args.len() == args.positional.len() {
             for (e, (value, span)) in written.args.iter().zip(&mut args.positional) {
                 if let Some(element) = lang::printed_element(value, *span).filter(|_| is_name(e)) {

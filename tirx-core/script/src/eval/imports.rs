@@ -1,4 +1,6 @@
 //! `import`: modules of the language and of Python, and other kernel files.
+//!
+//! Names of the host program (`torch`) become host values, [`Value::Unavailable`]: an import of one is right, a use of it is an error.
 
 use std::rc::Rc;
 
@@ -87,12 +89,14 @@ impl Interpreter {
                 self.import_all(&base, span)?;
                 continue;
             }
+            // A kernel file of this name is meant before a name in the package.
             let value = if self.is_file(&full) || base.is_empty() {
                 self.find_module(&full, span)?
             } else {
                 let module = self.find_module(&base, span)?;
                 match (&module, modules::module(&full)) {
                     (Value::Unavailable(why), _) => self.host_attribute(why, name)?,
+                    // Every unknown path below `tvm` is a host value here; the name may still be one of the namespace.
                     (Value::Namespace(_), Some(v)) if !matches!(v, Value::Unavailable(_)) => v,
                     // Names of a Python module that are not supported here count as host values.
                     (Value::Namespace(path), _) if modules::is_python(path) => {

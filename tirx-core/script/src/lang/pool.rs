@@ -103,7 +103,7 @@ struct State {
     /// The cursor, in bytes.
     offset: Cell<i128>,
     /// Whether `move_base_to` has put it there.
-    chosen: Cell<bool>,
+    set_by_move_base_to: Cell<bool>,
     /// The largest value of the cursor.
     high: Cell<i128>,
 }
@@ -140,7 +140,7 @@ fn new(interp: &mut Interpreter, call: &mut MatchedCall) -> Result<Value> {
         buffer,
         data,
         offset: Cell::new(0),
-        chosen: Cell::new(false),
+        set_by_move_base_to: Cell::new(false),
         high: Cell::new(0),
     })))))
 }
@@ -178,7 +178,7 @@ impl Object for Pool {
                 match call.int("offset")? {
                     v if (0..=i64::from(i32::MAX) as i128).contains(&v) => {
                         state.move_to(v);
-                        state.chosen.set(true);
+                        state.set_by_move_base_to.set(true);
                     }
                     v => return call.fail(format!("the offset must be a number of bytes, found {v}")),
                 }
@@ -200,6 +200,7 @@ impl Object for Pool {
     }
 }
 
+/// Declares a tile at the cursor, and moves the cursor behind it.
 fn alloc(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Result<Value> {
     let call = MatchedCall::new("SMEMPool.alloc", ALLOC, false, args.clone(), span)?;
     let align = call.int_or("align", 0)?;
@@ -207,13 +208,13 @@ fn alloc(interp: &mut Interpreter, state: &State, args: Args, span: Span) -> Res
         return call.fail(format!("align must be at most {} bytes, found {align}", 1 << 20));
     }
     let dtype = call.dtype_or("dtype", DType::FLOAT32)?;
-    // Behind a smaller element the next ones begin where a pointer to them can be. TVM rounds the offset down there, into what was
-    // allocated before. A place that was chosen stays, and is an error where no such element can be.
+    // Without `align`, the cursor is rounded up to the size of an element; TVM rounds down, into the tile before. A cursor that `move_base_to`
+    // has set is not rounded: `T.decl_buffer` refuses it if it is no multiple of that size.
     let align = match align {
-        0 if !state.chosen.get() => i128::from(dtype.bits / 8).max(1),
+        0 if !state.set_by_move_base_to.get() => i128::from(dtype.bits / 8).max(1),
         align => align,
     };
-    state.chosen.set(false);
+    state.set_by_move_base_to.set(false);
     if align > 0 {
         let at = state.offset.get();
         state.move_to((at + align - 1) / align * align);

@@ -27,8 +27,8 @@ pub(crate) struct Tile {
     pub(crate) gather: bool,
 }
 
-/// Elements that are handled together: their bytes in the tensor and in shared memory.
-fn unit(dtype: TensorMapType) -> (u64, u64, u64) {
+/// The elements that are packed together, and their bytes in the tensor and in shared memory.
+fn packed_group(dtype: TensorMapType) -> (u64, u64, u64) {
     match dtype {
         TensorMapType::U4Align8 => (2, 1, 1),
         TensorMapType::U4Align16 => (16, 8, 16),
@@ -67,26 +67,27 @@ impl Tile {
 
     /// Bytes of a box in shared memory.
     pub(crate) fn bytes(map: &TensorMap, gather: bool) -> u64 {
-        let (elements, _, bytes) = unit(map.dtype);
+        let (elements, _, bytes) = packed_group(map.dtype);
         Tile::extents(map, gather).iter().product::<u64>() / elements * bytes
     }
 
     /// Bytes of a box that count at an mbarrier: those of its elements, without the gaps that 4 and 6 bits leave in shared memory.
     /// The PTX ISA does not say so; CUTLASS and DeepGEMM expect these bytes.
     pub(crate) fn counted(map: &TensorMap, gather: bool) -> u64 {
-        let (elements, global, _) = unit(map.dtype);
+        let (elements, global, _) = packed_group(map.dtype);
         Tile::extents(map, gather).iter().product::<u64>() / elements * global
     }
 
     /// Bytes of a row of the tensor.
     pub(crate) fn tensor_row(map: &TensorMap) -> u64 {
-        let (elements, global, _) = unit(map.dtype);
+        let (elements, global, _) = packed_group(map.dtype);
         map.dims.first().map_or(0, |n| n / elements * global)
     }
 
-    /// The pieces of the tensor that a box at `at` has, row by row: addresses and bytes. What lies beyond the tensor is none.
+    /// The parts of a box at `at` that lie within the tensor, one for each row: address and bytes. Rows outside are left out. For a gather,
+    /// `at` is the first column and then the four rows.
     pub(crate) fn rows(map: &TensorMap, at: &[i32], gather: bool) -> Vec<(u64, u64)> {
-        let (elements, global, _) = unit(map.dtype);
+        let (elements, global, _) = packed_group(map.dtype);
         let extents = Tile::extents(map, gather);
         let first = i64::from(at.first().copied().unwrap_or(0));
         let end = (first + extents[0] as i64).min(map.dims[0] as i64);
@@ -148,7 +149,7 @@ impl Tile {
                 self.at[d]
             ));
         }
-        let step = match unit(self.map.dtype) {
+        let step = match packed_group(self.map.dtype) {
             (16, ..) => 128,
             (elements, bytes, _) => (16 * elements / bytes) as i32,
         };
@@ -167,7 +168,7 @@ impl Tile {
 
     /// What the copy brings, as a tensor core may compare it with its descriptor.
     fn filled(&self) -> Filled {
-        let (elements, _, bytes) = unit(self.map.dtype);
+        let (elements, _, bytes) = packed_group(self.map.dtype);
         let extents = Tile::extents(&self.map, self.gather);
         let mut at: Vec<i64> = self.at.iter().map(|at| i64::from(*at)).collect();
         if let Some(first) = at.first_mut() {
@@ -188,9 +189,9 @@ impl Tile {
         }
     }
 
-    /// The bytes of one element (or unit of elements) in the tensor; `None` beyond it.
+    /// The bytes of one element (or of the elements packed with it) in the tensor; `None` beyond it.
     fn place(&self, index: &[i64]) -> Option<u64> {
-        let (elements, global, _) = unit(self.map.dtype);
+        let (elements, global, _) = packed_group(self.map.dtype);
         let mut address = self.map.address;
         for (d, i) in index.iter().enumerate() {
             let i = u64::try_from(*i).ok().filter(|i| *i < self.map.dims[d])?;
@@ -203,7 +204,7 @@ impl Tile {
     }
 
     fn row(&mut self, reach: &mut Reach<'_, '_>, index: &[i64], row: u64, count: u64) -> Check {
-        let (elements, global, wide) = unit(self.map.dtype);
+        let (elements, global, wide) = packed_group(self.map.dtype);
         let step = elements.max(1) as i64;
         let units = count / elements;
         let (global, wide) = (global as usize, wide as usize);

@@ -102,6 +102,7 @@ enum Change {
 }
 
 impl Bank {
+    /// Empties the tensor memory before the next block runs.
     pub(super) fn reset(&mut self) {
         self.storing.clear();
         self.before_free.clear();

@@ -103,7 +103,7 @@ pub(super) fn lower_region(
         targets,
         facts,
         active: count.map(Active::all),
-        narrowed: None,
+        narrowed_by: None,
         named: Named::from_body(body),
         decisions,
         outside: Outside::default(),
@@ -143,7 +143,7 @@ struct Walk<'a> {
     facts: Analyzer,
     active: Option<Active>,
     /// The innermost condition that excluded active threads.
-    narrowed: Option<Span>,
+    narrowed_by: Option<Span>,
     named: Named,
     decisions: &'a mut Vec<Decision>,
     outside: Outside,
@@ -160,7 +160,7 @@ impl Mutator for Walk<'_> {
             return stmt.clone();
         }
         let place = self.named.enter();
-        let new = self.each(stmt);
+        let new = self.lower_stmt(stmt);
         match &stmt.kind {
             StmtKind::Seq(_) => {}
             StmtKind::BufferStore(store) => self.named.store(store, &self.launch.ids),
@@ -172,7 +172,22 @@ impl Mutator for Walk<'_> {
 }
 
 impl Walk<'_> {
-    fn each(&mut self, stmt: &Stmt) -> Stmt {
+    /// Sets the threads that are active in a branch and, if there are fewer than around it, its condition as the cause.
+    fn enter_branch(
+        &mut self,
+        active: Option<Active>,
+        outer: (Option<Active>, Option<Span>),
+        condition: Span,
+    ) {
+        self.active = active;
+        self.narrowed_by = match active == outer.0 {
+            true => outer.1,
+            false => Some(condition),
+        };
+    }
+
+    /// Lowers the tile primitives of a statement, with what its branches and loops tell about threads and variables.
+    fn lower_stmt(&mut self, stmt: &Stmt) -> Stmt {
         match &stmt.kind {
             StmtKind::Tile(call) => match self.dispatch(call, stmt.span) {
                 Ok(code) => code,
@@ -182,23 +197,17 @@ impl Walk<'_> {
                 }
             },
             StmtKind::If(condition, then, otherwise) => {
-                let outer = (self.active, self.narrowed);
+                let outer = (self.active, self.narrowed_by);
                 let known = self.named.expand(condition);
-                self.active = outer.0.map(|a| a.under(&known, &self.launch.ids));
-                if self.active != outer.0 {
-                    self.narrowed = Some(condition.span);
-                }
+                let under = outer.0.map(|a| a.under(&known, &self.launch.ids));
+                self.enter_branch(under, outer, condition.span);
                 let scope = self.facts.enter_constraint(condition);
                 let new_then = self.stmt(then);
                 self.facts.leave(scope);
-                self.active = outer.0.map(|a| a.under_not(&known, &self.launch.ids));
-                if self.active == outer.0 {
-                    self.narrowed = outer.1;
-                } else {
-                    self.narrowed = Some(condition.span);
-                }
+                let under = outer.0.map(|a| a.under_not(&known, &self.launch.ids));
+                self.enter_branch(under, outer, condition.span);
                 let new_otherwise = otherwise.as_ref().map(|o| self.stmt(o));
-                (self.active, self.narrowed) = outer;
+                (self.active, self.narrowed_by) = outer;
                 let same = new_then.same_node(then)
                     && new_otherwise.iter().zip(otherwise).all(|(a, b)| a.same_node(b));
                 if same {
@@ -265,7 +274,7 @@ impl Walk<'_> {
         };
         let (rows, result) = choose(&PrimitiveCall::new(tile, span), &mut context);
         let left_out = predicates::full_scope(&context).is_err();
-        let condition = self.narrowed.filter(|_| left_out);
+        let condition = self.narrowed_by.filter(|_| left_out);
         let mut decision = Decision {
             call: tile.clone(),
             span,
