@@ -138,6 +138,14 @@ def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), r
     T.cuda.cta_sync()
     T.ptx.griddepcontrol.wait()
     ring = PipelineState(STAGES, 0)
+    if alpha is not None:
+        # Loaded here and used behind the loop, the scales of tensors arrive while the operands do.
+        of_a: T.float32 = 1.0
+        of_b: T.float32 = 1.0
+        if sa_rows == 1:
+            of_a = ScaleA[T.min(batch, sa_batch - 1), 0]
+        if sb_columns == 1:
+            of_b = ScaleB[T.min(batch, sb_batch - 1), 0]
     sums = T.alloc_local((64, BN), "float32", layout=accumulator(BN))
     if group == 1:
         if warp == 0:
@@ -195,10 +203,10 @@ def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), r
                     total[0, e] += near[e]
             if alpha is not None:
                 for e in T.unroll(4):
-                    total[0, e] = total[0, e] * alpha
-                    if sa_rows > 0:
+                    total[0, e] = total[0, e] * (alpha * of_a * of_b)
+                    if sa_rows > 1:
                         total[0, e] = total[0, e] * ScaleA[T.min(batch, sa_batch - 1), T.min(m + i, sa_rows - 1)]
-                    if sb_columns > 0:
+                    if sb_columns > 1:
                         total[0, e] = total[0, e] * ScaleB[T.min(batch, sb_batch - 1), T.min(n + j + e, sb_columns - 1)]
                     if bias_columns > 0:
                         total[0, e] = total[0, e] + T.cast(Bias[T.min(batch, bias_batch - 1), n + j + e], "float32")
