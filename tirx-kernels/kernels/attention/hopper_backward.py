@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tvm.backend.cuda.lang import Pipeline, PipelineState
+from tvm.backend.cuda.tile_primitive.tma_utils import SwizzleMode, mma_shared_layout
 from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
 from tvm.tirx.layout import S, TileLayout, laneid, wid_in_wg
@@ -59,6 +60,10 @@ def backward(q: T.handle, k: T.handle, v: T.handle, d_o: T.handle, stats: T.hand
     DOs = pool.alloc_tcgen05_mma_AB((STAGES, BM, D), dtype)
     # Gradients of scores, for two tiles in turn: a warpgroup may still read those of the tile before.
     DSs = pool.alloc_tcgen05_mma_AB((2 * BN, BM), dtype)
+    # A warpgroup's part of dQ, 128 bytes of each row at a time.
+    CHUNK = T.meta_var(32)
+    DQs = pool.alloc((2, COLUMNS // CHUNK, BM, CHUNK), "float32", align=1024,
+                     layout=mma_shared_layout("float32", SwizzleMode.SWIZZLE_128B_ATOM, (2, COLUMNS // CHUNK, BM, CHUNK)))
     # Copies begin at multiples of four numbers: up to three of them belong to queries before the tile.
     logarithms = pool.alloc((STAGES, BM + 32), "float32", align=128)
     deltas = pool.alloc((STAGES, BM + 32), "float32", align=128)
@@ -145,7 +150,6 @@ def backward(q: T.handle, k: T.handle, v: T.handle, d_o: T.handle, stats: T.hand
             d_prob = d_probs.local(BM // 2)
             out_k = acc_k.local(D // 2)
             out_v = acc_v.local(D // 2)
-            out_q = acc_q.local(COLUMNS // 2)
             to_log2: T.let = scale * T.float32(LOG2_E)
 
             @T.inline
@@ -252,14 +256,20 @@ def backward(q: T.handle, k: T.handle, v: T.handle, d_o: T.handle, stats: T.hand
                     free(gradients, ring.stage)
                     T.ptx.wgmma.wait_group.sync.aligned(1 if EARLY else 0)
                     free(queries, ring.stage)
-                    for h in T.unroll(2):
-                        query: T.let = m + warp * 16 + lane // 4 + h * 8
-                        if query < queries_here:
-                            for j in T.unroll(COLUMNS // 8):
-                                if column + j * 8 < HEAD:
-                                    T.ptx["red.relaxed.gpu.global.add.v2.f32"](
-                                        SUMS.ptr_to([batch, head, first_query + query, column + j * 8 + lane % 4 * 2]), out_q[j * 4 + h * 2],
-                                        out_q[j * 4 + h * 2 + 1])
+                    # The copy engine adds. Behind the queries of a sequence it adds zeros.
+                    if warp == 0 and lane == 0:
+                        T.ptx["cp.async.bulk.wait_group.read"](0)
+                    T.cuda.warpgroup_sync(1 + group)
+                    for j in T.unroll(COLUMNS // CHUNK):
+                        Tx.wg.copy(DQs[group - 1, j], acc_q[:, j * CHUNK : j * CHUNK + CHUNK])
+                    T.ptx["fence.proxy.async.shared::cta"]()
+                    T.cuda.warpgroup_sync(1 + group)
+                    if warp == 0 and lane == 0:
+                        query: T.let = first_query + m
+                        for j in T.unroll(COLUMNS // CHUNK):
+                            Tx.copy_async(SUMS[batch, head, query : query + BM, column + j * CHUNK : column + j * CHUNK + CHUNK], DQs[group - 1, j],
+                                          use_tma_reduce="add")
+                        T.ptx["cp.async.bulk.commit_group"]()
                     T.ptx.wgmma.wait_group.sync.aligned(0)
                     ring.advance()
                     buffer = BN - buffer
@@ -267,6 +277,8 @@ def backward(q: T.handle, k: T.handle, v: T.handle, d_o: T.handle, stats: T.hand
                     if tile == tiles:
                         tile = 0
                         head += 1
+                if warp == 0 and lane == 0:
+                    T.ptx["cp.async.bulk.wait_group"](0)
             else:
                 Tx.wg.zero(acc_k)
                 Tx.wg.zero(acc_v)
