@@ -295,7 +295,7 @@ pub unsafe extern "C" fn cuModuleGetFunction(
     })
 }
 
-/// The version of PTX, [`PTX_VERSION`], is that with programmatic dependent launches: the simulated code has what older GPUs leave out. All
+/// The version of PTX (`CU_FUNC_ATTRIBUTE_PTX_VERSION`) is that with programmatic dependent launches: the simulated code has what older GPUs leave out. All
 /// other attributes are 0.
 ///
 /// # Safety
