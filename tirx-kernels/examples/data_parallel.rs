@@ -1,8 +1,8 @@
 //! Training on several GPUs: each has a part of the data and a part of the weights.
 //!
-//! A linear layer of which every rank keeps some rows. A step gathers the rows while it multiplies by them, compares the results with
-//! the expected ones, and sums the gradient over all ranks, of which each rank keeps its rows. The elementwise parts are on the CPU, to
-//! keep the example short.
+//! A linear layer, of which every rank keeps some rows. A step gathers the rows while it multiplies by them. The results and the expected ones give a
+//! gradient on each rank; the step sums these, and each rank keeps its rows of the sum. The elementwise parts are on the CPU, to keep the
+//! example short.
 //!
 //! ```sh
 //! cargo run -p tirx-kernels --example data_parallel             # two simulated GPUs

@@ -43,8 +43,8 @@ def copy(tile, stage, barrier, tensor_map, batch, first, k, slabs, turned, CTAS)
 def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.handle, residual: T.handle, scale_a: T.handle, scale_b: T.handle, alpha: T.float32,
           activation: T.int32, turned_a: T.int32, turned_b: T.int32, columns: T.int32, vectors: T.int32, blocks: T.int32, *, dtype: T.constexpr,
           out: T.constexpr = "", CTAS: T.constexpr = 1):
-    """Tiles of 128 CTAS x `columns` elements, a multiple of 64 CTAS up to 256, each of a cluster of CTAS blocks. One warp copies operands into a ring of stages, one multiplies, and a
-    warpgroup stores a tile while the next one is computed in the other half of tensor memory.
+    """Tiles of 128 CTAS x `columns` elements, each of a cluster of CTAS blocks; `columns` is a multiple of 64 CTAS up to 256. One warp copies operands
+    to a ring of stages, one multiplies, and a warpgroup stores a tile while the next is computed in the other half of tensor memory.
 
     A is `[batch, M, K]`, or `[batch, K, M]` if it is `turned_a`; B is `[batch, N, K]`, or `[batch, K, N]` if it is `turned_b`. `bias`, `residual`,
     `scale_a` and `scale_b` may be empty; they are those of `general.py`. `vectors` is 1 if C, `bias` and `residual` allow accesses of

@@ -173,67 +173,37 @@ impl Choice {
             window,
             cap,
         } = values;
+        // Kernels differ in their compile-time values, and in what the last arguments say of the launch.
+        macro_rules! launch {
+            ($kernel:ident $(, $constexpr:expr)?; $($last:expr),+) => {
+                kernels::$kernel::<T>(
+                    stream, $($constexpr,)? q, k, v, o, lse, starts_of_q, starts_of_k, scale, causal, window, cap, $($last),+
+                )?
+            };
+        }
         match self {
             Choice::Warpgroups { tile, blocks, near } => {
-                // Tiles differ in their compile-time values, not in their arguments.
-                macro_rules! launch {
-                    ($kernel:ident $(, $constexpr:expr)?) => {
-                        kernels::$kernel::<T>(
-                            stream, $($constexpr,)? q, k, v, o, lse, starts_of_q, starts_of_k, scale, causal, window, cap, near, blocks,
-                        )?
-                    };
-                }
                 // Larger tiles are built without the work that only some calls need.
                 let plain = cap == 0.0 && window == 0 && starts_of_q.is_empty();
                 match (tile.warpgroups, tile.columns) {
-                    (3, _) if plain => launch!(attention_forward_three),
-                    (_, 192) => launch!(attention_forward_wide),
-                    (_, columns) => launch!(
-                        attention_forward,
-                        kernels::attention_forward::Constexpr {
+                    (3, _) if plain => launch!(attention_forward_three; near, blocks),
+                    (_, 192) => launch!(attention_forward_wide; near, blocks),
+                    (_, columns) => {
+                        let constexpr = kernels::attention_forward::Constexpr {
                             DQ: columns,
-                            PLAIN: plain
-                        }
-                    ),
+                            PLAIN: plain,
+                        };
+                        launch!(attention_forward, constexpr; near, blocks);
+                    }
                 }
             }
             Choice::TensorMemory { columns, blocks } => {
                 let constexpr = kernels::attention_tensor_memory::Constexpr { D: columns };
-                kernels::attention_tensor_memory::<T>(
-                    stream,
-                    constexpr,
-                    q,
-                    k,
-                    v,
-                    o,
-                    lse,
-                    starts_of_q,
-                    starts_of_k,
-                    scale,
-                    causal,
-                    window,
-                    cap,
-                    blocks,
-                )?;
+                launch!(attention_tensor_memory, constexpr; blocks);
             }
             Choice::Warps { columns, blocks } => {
                 let constexpr = kernels::attention_forward_warps::Constexpr { D: columns };
-                kernels::attention_forward_warps::<T>(
-                    stream,
-                    constexpr,
-                    q,
-                    k,
-                    v,
-                    o,
-                    lse,
-                    starts_of_q,
-                    starts_of_k,
-                    scale,
-                    causal,
-                    window,
-                    cap,
-                    blocks,
-                )?;
+                launch!(attention_forward_warps, constexpr; blocks);
             }
         }
         Ok(())

@@ -40,7 +40,7 @@ fn rows_of(line: &Instruction) -> Vec<&'static Row> {
     names.into_iter().map(row).collect()
 }
 
-/// What a line gives to an argument of its row.
+/// The values that a line of the tables allows for an argument of its row.
 #[derive(Debug)]
 enum Given<'a> {
     Operand(&'a Operand),
