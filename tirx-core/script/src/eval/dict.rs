@@ -5,7 +5,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::Value;
-use crate::ir::{DType, Var};
+use crate::ir::Var;
 
 /// A value as a key. Equal keys are equal values in Python's sense: `1`, `1.0` and `True` are one key.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -16,14 +16,12 @@ pub enum Key {
     Int(i128),
     /// Bits of a non-integral number.
     Float(u64),
-    /// A text.
+    /// A text, or an element type by its name.
     Str(Rc<str>),
     /// A tuple.
     Tuple(Vec<Key>),
     /// A frozen set, in the order of the keys' texts.
     Set(Vec<Key>),
-    /// A dtype.
-    DType(DType),
     /// A range.
     Range(i128, i128, i128),
     /// A namespace.
@@ -46,7 +44,8 @@ pub fn key(value: &Value) -> Result<Key, String> {
         Value::Float(f) => Key::Float(f.to_bits()),
         Value::Str(s) => Key::Str(s.clone()),
         Value::Tuple(items) => Key::Tuple(items.iter().map(key).collect::<Result<_, _>>()?),
-        Value::DType(d) => Key::DType(*d),
+        // An element type is equal to its name.
+        Value::DType(d) => Key::Str(d.to_string().into()),
         Value::Range(r) => Key::Range(r.start, r.stop, r.step),
         Value::Namespace(path) => Key::Namespace(path.clone()),
         Value::Expr(e) => match e.as_var() {
