@@ -321,6 +321,7 @@ fn pages(table: &Table) -> Result<()> {
         (128, 1024),
         (128, 4096),
         (128, 8192),
+        (128, 131_072),
         (200, 2048),
     ] {
         let name = |heads: usize| format!("decode {sequences} x {keys}, {heads} heads");

@@ -12,7 +12,7 @@ from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
 
 from epilogue import BYTES, accumulator, activate, optional
-from loop import GROUP, PART, rows_of, stages
+from loop import GROUP, PART, copy_part, release, rows_of, stages
 
 
 @T.jit
@@ -131,18 +131,14 @@ def general(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
                         pipe.full.arrive(ring.stage, (BM + BN) * 128)
                         bar: T.let = pipe.full.ptr_to([ring.stage])
                         Tx.copy_async(As[ring.stage], A[of_a, m : m + BM, k * BK : k * BK + BK], mbar=bar)
-                        if CLUSTER > 1:
-                            HALF = T.meta_var(BN // CLUSTER)
-                            Tx.copy_async(Bs[ring.stage, rank * HALF : rank * HALF + HALF, :],
-                                          B[matrix, n + rank * HALF : n + rank * HALF + HALF, k * BK : k * BK + BK], mbar=bar, cta_mask=3)
+                        if not GATED:
+                            copy_part(Bs, ring.stage, B, matrix, n, k * BK, BN, BK, TRANS_B, bar, rank, CLUSTER)
                         elif TRANS_B:
                             Tx.copy_async(Bs[ring.stage, :, 0:COLUMNS], B[matrix, k * BK : k * BK + BK, n : n + COLUMNS], mbar=bar)
-                            if GATED:
-                                Tx.copy_async(Bs[ring.stage, :, COLUMNS:BN], Up[matrix, k * BK : k * BK + BK, n : n + COLUMNS], mbar=bar)
+                            Tx.copy_async(Bs[ring.stage, :, COLUMNS:BN], Up[matrix, k * BK : k * BK + BK, n : n + COLUMNS], mbar=bar)
                         else:
                             Tx.copy_async(Bs[ring.stage, 0:COLUMNS, :], B[matrix, n : n + COLUMNS, k * BK : k * BK + BK], mbar=bar)
-                            if GATED:
-                                Tx.copy_async(Bs[ring.stage, COLUMNS:BN, :], Up[matrix, n : n + COLUMNS, k * BK : k * BK + BK], mbar=bar)
+                            Tx.copy_async(Bs[ring.stage, COLUMNS:BN, :], Up[matrix, n : n + COLUMNS, k * BK : k * BK + BK], mbar=bar)
                         ring.advance()
                     tile += blocks
                     settle()
@@ -192,15 +188,6 @@ def general(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
                         read(ahead, p, Residual, (of_a, T.min(first + p * 8, M - 1)), column)
 
             @T.inline
-            def release(stage):
-                """The warpgroup has read a stage, into which each block of the cluster copies."""
-                if warp == 0 and lane < CLUSTER:
-                    if CLUSTER > 1:
-                        pipe.empty.arrive(stage, remote=lane)
-                    else:
-                        pipe.empty.arrive(stage)
-
-            @T.inline
             def fetch_scales(k):
                 """They are multiplied in the next step: a use here would wait for memory in front of the step's MMAs."""
                 next_scale[2] = ScaleB[matrix, T.truncdiv(n, 128), k]
@@ -219,7 +206,7 @@ def general(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
                     Tx.wg.gemm_async(sums, As[ring.stage, half : half + 64, :], Bs[ring.stage])
                     T.ptx.wgmma.commit_group()
                     T.ptx.wgmma.wait_group(0)
-                    release(ring.stage)
+                    release(pipe, ring.stage, True, warp, lane, CLUSTER)
                     ring.advance()
                     for j in T.unroll(BN // 8):
                         for p in T.unroll(2):
@@ -232,12 +219,11 @@ def general(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
                     Tx.wg.gemm_async(sums, As[ring.stage, half : half + 64, :], Bs[ring.stage], transB=TRANS_B, accum=k > 0)
                     T.ptx.wgmma.commit_group()
                     T.ptx.wgmma.wait_group(1)
-                    if k > 0:
-                        release((ring.stage + STAGES - 1) % STAGES)
+                    release(pipe, (ring.stage + STAGES - 1) % STAGES, k > 0, warp, lane, CLUSTER)
                     ring.advance()
                 fetch(n + lane % 4 * 8)
                 T.ptx.wgmma.wait_group(0)
-                release((ring.stage + STAGES - 1) % STAGES)
+                release(pipe, (ring.stage + STAGES - 1) % STAGES, True, warp, lane, CLUSTER)
             for p in T.unroll(2):
                 factor[p] = alpha
                 if not SCALED and sa_rows > 0:

@@ -12,8 +12,8 @@ from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
 from tvm.tirx.layout import S, TileLayout
 
-from epilogue import BYTES, accumulator, activate, optional
-from loop import GROUP, copy_operands, multiply, stages, store_tile
+from epilogue import BYTES, accumulator, activate, finish, optional
+from loop import GROUP, copy_operands, multiply_others, multiply_stage, stages, store_tile
 
 
 def operands(a, b, c, dtype, TRANS_A, TRANS_B, out=None):
@@ -27,19 +27,35 @@ def operands(a, b, c, dtype, TRANS_A, TRANS_B, out=None):
 
 
 @T.jit
-def tiles(a: T.handle, b: T.handle, c: T.handle, blocks: T.int32, *, dtype: T.constexpr, BN: T.constexpr = 256,
-          TRANS_A: T.constexpr = False, TRANS_B: T.constexpr = False):
+def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), residual: T.Optional(T.handle), scale_a: T.Optional(T.handle),
+          scale_b: T.Optional(T.handle), alpha: T.Optional(T.float32), activation: T.Optional(T.int32), blocks: T.int32, *, dtype: T.constexpr,
+          out: T.constexpr = "", BN: T.constexpr = 256, TRANS_A: T.constexpr = False, TRANS_B: T.constexpr = False,
+          CLUSTER: T.constexpr = 1):
     """Tiles of 128 x BN elements. One warp copies operands into a ring of stages, two warpgroups multiply 64 rows each, and
-    the copy engine stores a tile while the next one is computed."""
-    BM, BK = T.meta_var(128), T.meta_var(64)
+    the copy engine stores a tile while the next one is computed.
+
+    The blocks of a CLUSTER take tiles one above the other, and each copies a part of B for all; `blocks` is the number of clusters. With
+    `alpha`, C is that of `general` in `general.py`, of type `out`; the other optional parameters belong to it."""
+    BM, BK = T.meta_var(128), T.meta_var(128 // BYTES[dtype])
     CHUNK = T.meta_var(64 if BN % 64 == 0 else 32 if BN % 32 == 0 else 16)
     STAGES = T.meta_var(stages(BN))
-    BATCH, M, N, K, A, B, C = operands(a, b, c, dtype, TRANS_A, TRANS_B)
+    out = T.meta_var(out or dtype)
+    BATCH, M, N, K, A, B, C = operands(a, b, c, dtype, TRANS_A, TRANS_B, out)
+    if alpha is not None:
+        Bias, (bias_batch, bias_columns) = optional(bias, 2, out)
+        Residual, (r_batch, r_rows, r_columns) = optional(residual, 3, out)
+        ScaleA, (sa_batch, sa_rows) = optional(scale_a, 2, "float32")
+        ScaleB, (sb_batch, sb_columns) = optional(scale_b, 2, "float32")
     T.device_entry()
     T.attr({"tirx.launch_bounds_min_blocks_per_sm": 1})
     T.attr({"tirx.use_programtic_dependent_launch": True})
     T.ptx.griddepcontrol.launch_dependents()
-    block = T.cta_id([blocks])
+    if CLUSTER > 1:
+        rank, block = T.cta_id([CLUSTER, blocks])
+        T.cta_id_in_cluster([CLUSTER, 1])
+    else:
+        block = T.cta_id([blocks])
+        rank = T.meta_var(0)
     group = T.warpgroup_id([3])
     warp = T.warp_id_in_wg([4])
     lane = T.lane_id([32])
@@ -47,15 +63,22 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, blocks: T.int32, *, dtype: T.co
     As = pool.alloc_tcgen05_mma_AB((STAGES, BK, BM) if TRANS_A else (STAGES, BM, BK), dtype)
     Bs = pool.alloc_tcgen05_mma_AB((STAGES, BK, BN) if TRANS_B else (STAGES, BN, BK), dtype)
     mode = {64: SwizzleMode.SWIZZLE_128B_ATOM, 32: SwizzleMode.SWIZZLE_64B_ATOM, 16: SwizzleMode.SWIZZLE_32B_ATOM}[CHUNK]
-    Cs = pool.alloc((2, 2, 64, CHUNK), dtype, layout=mma_shared_layout(dtype, mode, (2, 2, 64, CHUNK)), align=1024)
-    pipe = Pipeline(pool, STAGES, full="tma", empty="mbar", init_empty=2, empty_phase_offset=1)
+    Cs = pool.alloc((2, 2, 64, CHUNK), out, layout=mma_shared_layout(out, mode, (2, 2, 64, CHUNK)), align=1024)
+    if alpha is not None:
+        # The scale and the bias of each column of a tile, in the second half of a warpgroup's part of Cs.
+        pool.move_base_to(STAGES * (BM + BN) * 128)
+        of_columns = pool.alloc((2, 64 * CHUNK), "float32", align=1024)
+    pipe = Pipeline(pool, STAGES, full="tma", empty="mbar", init_empty=2 * CLUSTER, empty_phase_offset=1)
     pool.commit()
     T.ptx.fence.mbarrier_init()
-    T.cuda.cta_sync()
+    if CLUSTER > 1:
+        T.cuda.cluster_sync()
+    else:
+        T.cuda.cta_sync()
     T.ptx.griddepcontrol.wait()
     ring = PipelineState(STAGES, 0)
     across: T.let = T.truncdiv(N + (BN - 1), BN)
-    down: T.let = T.truncdiv(M + (BM - 1), BM)
+    down: T.let = T.truncdiv(M + (BM * CLUSTER - 1), BM * CLUSTER)
     steps: T.let = T.truncdiv(K + (BK - 1), BK)
     tile: T.int32 = block
     if group == 0:
@@ -69,28 +92,63 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, blocks: T.int32, *, dtype: T.co
                     band: T.let = T.truncdiv(here, GROUP * across)
                     rows: T.let = T.min(down - band * GROUP, GROUP)
                     within: T.let = here - band * (GROUP * across)
-                    m: T.let = (band * GROUP + T.truncmod(within, rows)) * BM
+                    m: T.let = (band * GROUP + T.truncmod(within, rows)) * (BM * CLUSTER) + rank * BM
                     n: T.let = T.truncdiv(within, rows) * BN
-                    copy_operands(pipe, ring, As, Bs, A, batch, m, B, batch, n, steps, BM, BN, BK, TRANS_A, TRANS_B)
+                    copy_operands(pipe, ring, As, Bs, A, batch, m, B, batch, n, steps, BM, BN, BK, TRANS_A, TRANS_B, rank, CLUSTER)
                     tile += blocks
     else:
         T.ptx.setmaxnreg(True, 232)
-        row: T.let = (group - 1) * 64
+        half: T.let = (group - 1) * 64
         sums = T.alloc_local((64, BN), "float32", layout=accumulator(BN))
-        rounded = T.alloc_local((64, BN), dtype, layout=accumulator(BN))
+        rounded = T.alloc_local((64, BN), out, layout=accumulator(BN))
+        starts: T.let = warp == 0 and lane == 0
         while tile < BATCH * down * across:
+            multiply_stage(pipe, ring, sums, As, Bs, half, False, TRANS_A, TRANS_B)
+            # While the first MMAs are under way: the divisions, and loads that nothing waits for before the last MMA.
             batch: T.let = T.truncdiv(tile, down * across)
             here: T.let = tile - batch * (down * across)
             band: T.let = T.truncdiv(here, GROUP * across)
             rows: T.let = T.min(down - band * GROUP, GROUP)
             within: T.let = here - band * (GROUP * across)
-            m: T.let = (band * GROUP + T.truncmod(within, rows)) * BM
+            m: T.let = (band * GROUP + T.truncmod(within, rows)) * (BM * CLUSTER) + rank * BM + half
             n: T.let = T.truncdiv(within, rows) * BN
-            multiply(pipe, ring, sums, As, Bs, row, steps, warp == 0 and lane == 0, STAGES, TRANS_A, TRANS_B)
-            store_tile(sums, rounded, Cs, C, batch, m + row, n, BN, CHUNK, group - 1, warp == 0 and lane == 0)
+            if alpha is not None:
+                # The scale and the bias of a column or two for each thread, the scales of two rows.
+                OWN = T.meta_var((BN + 127) // 128)
+                first: T.let = m + warp * 16 + lane // 4
+                column: T.let = warp * 32 + lane
+                of_row = T.alloc_local((2,), "float32")
+                scale = T.alloc_local((OWN,), "float32")
+                shift = T.alloc_local((OWN,), out)
+                for p in T.unroll(2):
+                    of_row[p] = 1.0
+                    if sa_rows > 0:
+                        of_row[p] = ScaleA[T.min(batch, sa_batch - 1), T.min(first + p * 8, sa_rows - 1)]
+                for i in T.unroll(OWN):
+                    scale[i] = 1.0
+                    shift[i] = 0.0
+                    if sb_columns > 0:
+                        scale[i] = ScaleB[T.min(batch, sb_batch - 1), T.min(n + column + i * 128, sb_columns - 1)]
+                    if bias_columns > 0:
+                        shift[i] = Bias[T.min(batch, bias_batch - 1), T.min(n + column + i * 128, bias_columns - 1)]
+            multiply_others(pipe, ring, sums, As, Bs, half, steps, warp, lane, STAGES, TRANS_A, TRANS_B, CLUSTER)
+            if alpha is not None:
+                if starts:
+                    T.ptx.cp_async.bulk.wait_group(0, True)
+                T.cuda.warpgroup_sync(8 + group)
+                for i in T.unroll(OWN):
+                    if column + i * 128 < BN:
+                        of_columns[group - 1, 32 * CHUNK + column + i * 128] = alpha * scale[i]
+                        of_columns[group - 1, 32 * CHUNK + BN + column + i * 128] = T.cast(shift[i], "float32")
+                T.cuda.warpgroup_sync(8 + group)
+                finish(sums, of_columns, group - 1, 32 * CHUNK, of_row, Residual, r_columns, batch, first, n, M, N, lane % 4 * 2, activation, BN, out)
+            store_tile(sums, rounded, Cs, C, batch, m, n, BN, CHUNK, group - 1, starts)
             tile += blocks
-        if warp == 0 and lane == 0:
+        if starts:
             T.ptx.cp_async.bulk.wait_group(0, False)
+    if CLUSTER > 1:
+        # A block's barriers are there until the others have arrived at them.
+        T.cuda.cluster_sync()
 
 
 @T.jit

@@ -5,6 +5,8 @@ from __future__ import annotations
 from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
 
+from epilogue import BYTES
+
 GROUP = 8                                    # rows of tiles in a band
 
 
@@ -14,48 +16,78 @@ def stages(columns):
 
 
 @T.inline
-def copy_operands(pipe, ring, As, Bs, A, of_a, m, B, of_b, n, steps, rows, columns, depth, TRANS_A, TRANS_B):
+def copy_part(to, stage, source, matrix, first, k, extent, depth, turned, bar, rank, sharing):
+    """Copies `extent` rows of a matrix, or columns if it is `turned`, into a stage. `sharing` blocks copy a part each, for all of them."""
+    PART = T.meta_var(extent // sharing)
+    if sharing == 1:
+        if turned:
+            Tx.copy_async(to[stage], source[matrix, k : k + depth, first : first + extent], mbar=bar)
+        else:
+            Tx.copy_async(to[stage], source[matrix, first : first + extent, k : k + depth], mbar=bar)
+    else:
+        begin: T.let = rank * PART
+        if turned:
+            Tx.copy_async(to[stage, :, begin : begin + PART], source[matrix, k : k + depth, first + begin : first + begin + PART], mbar=bar,
+                          cta_mask=(1 << sharing) - 1)
+        else:
+            Tx.copy_async(to[stage, begin : begin + PART, :], source[matrix, first + begin : first + begin + PART, k : k + depth], mbar=bar,
+                          cta_mask=(1 << sharing) - 1)
+
+
+@T.inline
+def copy_operands(pipe, ring, As, Bs, A, of_a, m, B, of_b, n, steps, rows, columns, depth, TRANS_A, TRANS_B, rank=0, CLUSTER=1):
     """Copies the operands of a tile from row `m` of matrix `of_a` of A and column `n` of matrix `of_b` of B, `depth` elements along K at a
-    time."""
+    time. The tiles of a cluster are one above the other, and each block copies a part of B for all; `rank` is this block."""
     for k in range(steps):
         pipe.empty.wait(ring.stage, ring.phase)
-        pipe.full.arrive(ring.stage, (rows + columns) * depth * 2)
+        pipe.full.arrive(ring.stage, (rows + columns) * depth * BYTES[A.dtype])
         bar: T.let = pipe.full.ptr_to([ring.stage])
-        if TRANS_A:
-            Tx.copy_async(As[ring.stage], A[of_a, k * depth : k * depth + depth, m : m + rows], mbar=bar)
-        else:
-            Tx.copy_async(As[ring.stage], A[of_a, m : m + rows, k * depth : k * depth + depth], mbar=bar)
-        if TRANS_B:
-            Tx.copy_async(Bs[ring.stage], B[of_b, k * depth : k * depth + depth, n : n + columns], mbar=bar)
-        else:
-            Tx.copy_async(Bs[ring.stage], B[of_b, n : n + columns, k * depth : k * depth + depth], mbar=bar)
+        copy_part(As, ring.stage, A, of_a, m, k * depth, rows, depth, TRANS_A, bar, rank, 1)
+        copy_part(Bs, ring.stage, B, of_b, n, k * depth, columns, depth, TRANS_B, bar, rank, CLUSTER)
         ring.advance()
 
 
 @T.inline
-def multiply(pipe, ring, sums, As, Bs, row, steps, first, STAGES, TRANS_A, TRANS_B):
-    """A warpgroup's 64 rows of a tile, from row `row` of As on. Each stage is given back when the next MMA is under way; `first` is the
-    thread that gives it back."""
-    for k in range(steps):
-        pipe.full.wait(ring.stage, ring.phase)
-        if TRANS_A:
-            Tx.wg.gemm_async(sums, As[ring.stage, :, row : row + 64], Bs[ring.stage], transA=True, transB=TRANS_B, accum=k > 0)
-        else:
-            Tx.wg.gemm_async(sums, As[ring.stage, row : row + 64, :], Bs[ring.stage], transB=TRANS_B, accum=k > 0)
-        T.ptx.wgmma.commit_group()
+def release(pipe, stage, has_read, warp, lane, CLUSTER):
+    """If the warpgroup has read a stage, gives it back to each block of the cluster, since all of them copy into it. An arrival under a
+    predicate is no branch: a branch between MMAs can make nvcc wait for each of them."""
+    if CLUSTER > 1:
+        pipe.empty.arrive(stage, remote=lane, pred=has_read and warp == 0 and lane < CLUSTER)
+    else:
+        T.ptx.mbarrier.arrive(pipe.empty.ptr_to([stage]), pred=has_read and warp == 0 and lane == 0)
+
+
+@T.inline
+def multiply_stage(pipe, ring, sums, As, Bs, row, accum, TRANS_A, TRANS_B):
+    """A stage's part of a warpgroup's 64 rows of a tile, from row `row` of As on."""
+    pipe.full.wait(ring.stage, ring.phase)
+    if TRANS_A:
+        Tx.wg.gemm_async(sums, As[ring.stage, :, row : row + 64], Bs[ring.stage], transA=True, transB=TRANS_B, accum=accum)
+    else:
+        Tx.wg.gemm_async(sums, As[ring.stage, row : row + 64, :], Bs[ring.stage], transB=TRANS_B, accum=accum)
+    T.ptx.wgmma.commit_group()
+    ring.advance()
+
+
+@T.inline
+def multiply_others(pipe, ring, sums, As, Bs, row, steps, warp, lane, STAGES, TRANS_A, TRANS_B, CLUSTER=1):
+    """The stages behind the first one. Each stage is given back when the next MMA is under way."""
+    for k in range(1, steps):
+        multiply_stage(pipe, ring, sums, As, Bs, row, True, TRANS_A, TRANS_B)
         T.ptx.wgmma.wait_group(1)
-        if k > 0 and first:
-            pipe.empty.arrive((ring.stage + STAGES - 1) % STAGES)
-        ring.advance()
+        release(pipe, (ring.stage + STAGES - 2) % STAGES, True, warp, lane, CLUSTER)
     T.ptx.wgmma.wait_group(0)
-    if first:
-        pipe.empty.arrive((ring.stage + STAGES - 1) % STAGES)
+    release(pipe, (ring.stage + STAGES - 1) % STAGES, True, warp, lane, CLUSTER)
 
 
 @T.inline
 def store_tile(sums, rounded, Cs, C, of_c, m, n, columns, chunk, warpgroup, first):
     """Rounds a warpgroup's 64 rows and stores them from row `m` and column `n` of matrix `of_c` of C on, `chunk` columns at a time."""
-    Tx.wg.cast(rounded, sums)
+    # Pair by pair: nvcc may move the rounding of single accumulators in front of the wait for their MMAs, and then waits for each MMA.
+    narrow, wide = rounded.local(columns // 2), sums.local(columns // 2)
+    for i in T.unroll(columns // 4):
+        for e in T.vectorized(2):
+            narrow[i * 2 + e] = T.cast(wide[i * 2 + e], narrow.dtype)
     for j in T.unroll(columns // chunk):
         # One chunk is on its way to C while the next is written. An odd number of chunks ends in the buffer of the first.
         if first:

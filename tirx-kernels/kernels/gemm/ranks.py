@@ -12,7 +12,7 @@ from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
 
 from epilogue import accumulator
-from loop import GROUP, PART, copy_operands, multiply, rows_of, stages, store_tile
+from loop import GROUP, PART, copy_operands, multiply_others, multiply_stage, rows_of, stages, store_tile
 
 
 @T.inline
@@ -188,7 +188,8 @@ def gather(a: T.handle, b: T.handle, c: T.handle, flags: T.handle, rows_of_ranks
         rounded = T.alloc_local((64, BN), dtype, layout=accumulator(BN))
         while tile < RANKS * down * across:
             place()
-            multiply(pipe, ring, sums, As, Bs, half, steps, warp == 0 and lane == 0, STAGES, False, False)
+            multiply_stage(pipe, ring, sums, As, Bs, half, False, False, False)
+            multiply_others(pipe, ring, sums, As, Bs, half, steps, warp, lane, STAGES, False, False)
             store_tile(sums, rounded, Cs, C, matrix, m + half, n, BN, CHUNK, group - 1, warp == 0 and lane == 0)
             tile += blocks
         if warp == 0 and lane == 0:
@@ -291,7 +292,8 @@ def scatter(a: T.handle, b: T.handle, c: T.handle, partial: T.handle, flags: T.h
             place()
             first: T.let = m + half * 64 + warp * 16 + lane // 4
             flag: T.let = RANKS + ((T.truncdiv(m, BM) * 2 + half) * across + T.truncdiv(n, BN)) * RANKS
-            multiply(pipe, ring, sums, As, Bs, half * 64, steps, warp == 0 and lane == 0, STAGES, False, False)
+            multiply_stage(pipe, ring, sums, As, Bs, half * 64, False, False, False)
+            multiply_others(pipe, ring, sums, As, Bs, half * 64, steps, warp, lane, STAGES, False, False)
 
             @T.inline
             def fetch(number):

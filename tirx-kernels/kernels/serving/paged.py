@@ -36,7 +36,7 @@ def find_page(slot, Table, b, key, end, page, pages):
     if key < end:
         slot[0] = Table[b, T.truncdiv(key, page)]
         slot[1] = key - T.truncdiv(key, page) * page
-        if slot[0] >= pages:
+        if T.cast(slot[0], "int64") >= pages:
             slot[0] = -1
 
 
@@ -122,7 +122,8 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
     cache = T.meta_var("float8_e4m3fn" if EIGHT else dtype)
     # The element type of the MMAs.
     of_mma = T.meta_var("float16" if EIGHT else dtype)
-    batch, queries, heads, pages, page, heads_of_k = T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32()
+    batch, queries, heads, page, heads_of_k = T.int32(), T.int32(), T.int32(), T.int32(), T.int32()
+    pages = T.int64()                            # a cache may have more than 2^31 elements
     width, of_partial, of_counters = T.int32(), T.int32(), T.int32()
     q0, q1, q2, o0, o1, o2 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
     k0, k1, k2, v0, v1, v2, t0, l0 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
@@ -382,7 +383,8 @@ def latent(q: T.handle, kv: T.handle, table: T.handle, lengths: T.handle, o: T.h
 
     The warps of a block share its tiles of 32 keys: for scores, a warp has 16 rows of Q and 16 keys; for the output, it has 64 of the columns
     and all rows. The weights between go through shared memory. Rows, ranges of keys and their combination are those of `decode`."""
-    batch, queries, heads, pages, page, width = T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32()
+    batch, queries, heads, page, width = T.int32(), T.int32(), T.int32(), T.int32(), T.int32()
+    pages = T.int64()
     of_partial, of_counters = T.int32(), T.int32()
     q0, q1, q2, o0, o1, o2 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
     k0, k1, t0, l0 = T.int64(), T.int64(), T.int64(), T.int64()
@@ -586,8 +588,8 @@ def append(k: T.handle, v: T.Optional(T.handle), k_cache: T.handle, v_cache: T.O
     Without V it writes keys alone. With `of_k` and `of_v` the caches are float8, and these are the factors of their numbers."""
     EIGHT = T.meta_var(of_k is not None)
     cache = T.meta_var("float8_e4m3fn" if EIGHT else dtype)
-    tokens, heads, head, pages, page, batch, width, pairs = (T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32(),
-                                                             T.int32())
+    tokens, heads, head, page, batch, width, pairs = (T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32())
+    pages = T.int64()
     a0, a1, b0, b1, t0 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
     k0, k1, k2, v0, v1, v2 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
     K = T.match_buffer(k, (tokens, heads, head), dtype, strides=(a0, a1, 1))
@@ -620,7 +622,7 @@ def append(k: T.handle, v: T.Optional(T.handle), k_cache: T.handle, v_cache: T.O
         if T.truncdiv(position, page) < width:
             its_page = Table[sequence, T.truncdiv(position, page)]
             its_row = position - T.truncdiv(position, page) * page
-    if its_page >= 0 and its_page < pages:
+    if its_page >= 0 and T.cast(its_page, "int64") < pages:
         angles(cosines, sines, position, Frequencies, pairs, tid, 128)
         T.cuda.cta_sync()
         groups: T.int32 = T.truncdiv(head + (VEC - 1), VEC)
@@ -689,7 +691,8 @@ def advance(x: T.handle):
 def copy(source: T.Optional(T.handle), cache: T.handle, pairs: T.handle, *, dtype: T.constexpr):
     """Page `pairs[p, 1]` of `cache` becomes page `pairs[p, 0]` of `source`, which is `cache` if it is not given. Pairs with a page outside are
     left out. A warp has a row of a page to itself, with all of its heads."""
-    pages, page, heads, head, count, of_source = T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32()
+    page, heads, head, count = T.int32(), T.int32(), T.int32(), T.int32()
+    pages, of_source = T.int64(), T.int64()
     c0, c1, c2, s0, s1, s2, p0 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
     Cache = T.match_buffer(cache, (pages, page, heads, head), dtype, strides=(c0, c1, c2, 1))
     if source is not None:
@@ -707,7 +710,7 @@ def copy(source: T.Optional(T.handle), cache: T.handle, pairs: T.handle, *, dtyp
     row: T.int32 = block * 4 + warp
     of_head: T.int32 = T.truncdiv(head + (VEC - 1), VEC)
     last: T.let = pages if source is None else of_source
-    if row < page and from_page >= 0 and from_page < last and to_page >= 0 and to_page < pages:
+    if row < page and from_page >= 0 and T.cast(from_page, "int64") < last and to_page >= 0 and T.cast(to_page, "int64") < pages:
         for c in range(T.truncdiv(heads * of_head + 31, 32)):
             item: T.int32 = c * 32 + lane
             if item < heads * of_head:

@@ -46,10 +46,10 @@ pub struct TensorMemoryTile {
 }
 
 /// Elements of C along its columns in a tile of the kernel `tiles`, and the cycles of a step of 64 along K, as products of one wave show them on an
-/// H100. Narrow tiles wait for copies, wide ones for the tensor cores.
+/// H100 and an H200. Narrow tiles wait for copies, wide ones for the tensor cores.
 const TILE_COLUMNS: [(i64, f64); 6] = [
-    (48, 400.0),
-    (64, 430.0),
+    (48, 385.0),
+    (64, 420.0),
     (96, 600.0),
     (128, 570.0),
     (192, 895.0),
@@ -168,6 +168,12 @@ fn time_of_memory(machine: &Machine, extents: Extents, down: f64, across: f64, s
     let [batch, m, n, k] = [extents.batch, extents.m, extents.n, extents.k].map(|x| x as f64);
     let again = m * k * (across - 1.0) + n * k * (down - 1.0);
     2.0 * batch * ((m * k + n * k + m * n) / (machine.memory * share) + again / CACHE)
+}
+
+/// The cycles of 128 bytes along K in a tile of so many columns.
+pub(super) fn step_of_tile(columns: i64) -> f64 {
+    let found = TILE_COLUMNS.iter().find(|(of_tile, _)| *of_tile == columns);
+    found.map_or(f64::INFINITY, |(_, step)| *step)
 }
 
 /// Microseconds of the kernel `tiles`, and its blocks.

@@ -29,7 +29,7 @@ impl<'a, T: Element> Operands<'a, T> {
             b,
             up: None,
             grouped: false,
-            built: Built::TILES,
+            built: Built::GENERAL,
         }
     }
 }
@@ -38,6 +38,8 @@ impl<'a, T: Element> Operands<'a, T> {
 #[derive(Clone, Copy, Debug)]
 pub struct Built {
     /// The columns of the tiles of `general`, and the tiles of a cluster.
+    pub(super) general: &'static [(i64, i64)],
+    /// The columns of the tiles of `tiles` of `hopper.py`, and the blocks of a cluster.
     pub(super) tiles: &'static [(i64, i64)],
     pub(super) blocks: bool,
     pub(super) columns: bool,
@@ -49,8 +51,9 @@ pub struct Built {
 
 impl Built {
     /// `general` without clusters alone.
-    pub(super) const TILES: Built = Built {
-        tiles: &[(128, 1), (256, 1)],
+    pub(super) const GENERAL: Built = Built {
+        general: &[(128, 1), (256, 1)],
+        tiles: &[],
         blocks: false,
         columns: false,
         tensor_memory: false,
@@ -63,6 +66,8 @@ impl Built {
 pub enum Kernel {
     /// `general`: tiles of 128 x `columns` elements of a product, or of both products of a gate.
     /// `cluster` of them, one above the other, share their columns of B.
+    General { columns: i64, cluster: i64 },
+    /// `tiles` of `hopper.py`, likewise; the copy engine stores C.
     Tiles { columns: i64, cluster: i64 },
     /// `general` with scales of blocks: tiles of 128 x 128 elements.
     Scaled { cluster: i64 },
@@ -185,9 +190,20 @@ pub(super) fn with_call<T: Element, O: Element>(
             k,
         },
     };
-    let (kernel, turned_b) = choose(&machine, extents, operands, matmul.by_blocks, vectors)?;
+    let (kernel, turned_b) = choose(
+        &machine,
+        extents,
+        operands,
+        matmul.by_blocks,
+        Operand::from_tensor(c).contiguous,
+        vectors,
+    )?;
     let blocks = match kernel {
-        Kernel::Tiles {
+        Kernel::General {
+            columns: of_tile,
+            cluster,
+        }
+        | Kernel::Tiles {
             columns: of_tile,
             cluster,
         } => {
@@ -251,6 +267,7 @@ fn choose<T: Element>(
     extents: Extents,
     operands: &Operands<'_, T>,
     by_blocks: bool,
+    c: Contiguous,
     vectors: bool,
 ) -> Result<(Kernel, bool)> {
     let a = Operand::from_tensor(operands.a).contiguous;
@@ -311,17 +328,24 @@ fn choose<T: Element>(
             && extents.n.is_multiple_of(4)
             && grid.0 <= 65535
             && grid.1 <= 65535;
-        let tiles = operands
-            .built
-            .tiles
-            .iter()
+        let time_of = |columns: i64, cluster: i64, step: f64| {
+            let rounded = Extents {
+                m: extents.m.next_multiple_of(128 * cluster as usize),
+                ..extents
+            };
+            choice::time_of_tiles(machine, rounded, columns, step).0
+        };
+        let general = (operands.built.general.iter())
             .filter(|(columns, _)| (!gated || *columns == 256) && !(few && extents.m <= 64))
             .map(|&(columns, cluster)| {
-                let rounded = Extents {
-                    m: extents.m.next_multiple_of(128 * cluster as usize),
-                    ..extents
-                };
-                let time = choice::time_of_tiles(machine, rounded, columns, STEP * columns as f64).0;
+                let time = time_of(columns, cluster, STEP * columns as f64);
+                (time, Kernel::General { columns, cluster })
+            });
+        let stored = vectors && c == Contiguous::Columns;
+        let tiles = (operands.built.tiles.iter())
+            .filter(|(columns, _)| stored && (!turned_b || columns % 128 == 0) && !(few && extents.m <= 64))
+            .map(|&(columns, cluster)| {
+                let time = time_of(columns, cluster, choice::step_of_tile(columns));
                 (time, Kernel::Tiles { columns, cluster })
             });
         let rows = rows as i64;
@@ -329,7 +353,7 @@ fn choose<T: Element>(
             choice::time_of_columns(machine, extents, rows, 2),
             Kernel::Columns { rows },
         );
-        let candidates = tiles.chain(few.then_some(columns));
+        let candidates = tiles.chain(general).chain(few.then_some(columns));
         if let Some((_, kernel)) = candidates.min_by(|(one, _), (other, _)| one.total_cmp(other)) {
             return Ok((kernel, turned_b));
         }

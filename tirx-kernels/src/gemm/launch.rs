@@ -115,6 +115,27 @@ macro_rules! fused {
     }};
 }
 
+/// Calls `tiles` of `hopper.py` with compile-time values.
+macro_rules! tiles {
+    ($name:ident($call:ident, $c:ident) { $($field:ident: $value:expr),* }) => {{
+        kernels::$name::launch(
+            $call.stream,
+            kernels::$name::Constexpr { $($field: $value),* },
+            $call.a,
+            &$call.b,
+            $c,
+            $call.bias,
+            $call.residual,
+            $call.scale_a,
+            $call.scale_b,
+            $call.alpha,
+            $call.activation,
+            $call.blocks,
+        )?;
+        Ok(())
+    }};
+}
+
 /// Calls `tiles` of `blackwell.py`.
 macro_rules! tensor_memory {
     ($name:ident($call:ident, $c:ident) $tile:ident, $turned_a:ident) => {{
@@ -179,22 +200,30 @@ macro_rules! groups {
     };
 }
 
+/// The tiles of `tiles` with more than C = A B for 16 bits, and for e4m3.
+const TILES: [(i64, i64); 5] = [(48, 1), (64, 1), (128, 1), (192, 1), (256, 1)];
+const TILES_OF_E4M3: [(i64, i64); 6] = [(48, 1), (64, 1), (128, 1), (192, 1), (256, 1), (256, 2)];
+
 /// All products of an element type of 16 bits, which have kernels for B in both orders.
 macro_rules! sixteen_bits {
     ($ty:ty, $general:ident, $blocks:ident) => {
-        products!($ty => $ty, Built { blocks: true, columns: true, tensor_memory: true, ..Built::TILES }, |call, c| {
-            Kernel::Tiles { columns, .. } => general!($general(call, [], c, []) { BN: columns, TRANS_B: call.turned_b }),
+        products!($ty => $ty, Built { tiles: &TILES, blocks: true, columns: true, tensor_memory: true, ..Built::GENERAL }, |call, c| {
+            Kernel::Tiles { columns, .. } => match call.turned_b {
+                true => tiles!(gemm_tiles_fused_turned(call, c) { BN: columns }),
+                false => tiles!(gemm_tiles_fused(call, c) { BN: columns }),
+            },
+            Kernel::General { columns, .. } => general!($general(call, [], c, []) { BN: columns, TRANS_B: call.turned_b }),
             Kernel::Columns { rows } => fused!(gemm_columns_fused(call, c) { BN: rows, TRANS_B: call.turned_b }),
             Kernel::TensorMemory { tile, turned_a } => tensor_memory!(gemm_tensor_memory(call, c) tile, turned_a),
             Kernel::Blocks { aligned } => fused!($blocks(call, c) { ALIGNED: aligned }),
         });
-        products!($ty => f32, Built { blocks: true, tensor_memory: true, ..Built::TILES }, |call, c| {
-            Kernel::Tiles { columns, .. } => general!($general(call, [], c, []) { BN: columns, TRANS_B: call.turned_b }),
+        products!($ty => f32, Built { blocks: true, tensor_memory: true, ..Built::GENERAL }, |call, c| {
+            Kernel::General { columns, .. } => general!($general(call, [], c, []) { BN: columns, TRANS_B: call.turned_b }),
             Kernel::TensorMemory { tile, turned_a } => tensor_memory!(gemm_tensor_memory_f32(call, c) tile, turned_a),
             Kernel::Blocks { aligned } => fused!($blocks(call, c) { ALIGNED: aligned }),
         });
-        groups!($ty => $ty, Built::TILES, |call, offsets, c| {
-            Kernel::Tiles { columns, .. } => general!(gemm_grouped(call, [], c, [offsets]) { BN: columns, TRANS_B: call.turned_b }),
+        groups!($ty => $ty, Built::GENERAL, |call, offsets, c| {
+            Kernel::General { columns, .. } => general!(gemm_grouped(call, [], c, [offsets]) { BN: columns, TRANS_B: call.turned_b }),
         });
 
         impl sealed::LaunchGated for $ty {
@@ -217,27 +246,30 @@ sixteen_bits!(bf16, gemm_general_bf16, gemm_blocks_bf16);
 sixteen_bits!(f16, gemm_general_f16, gemm_blocks_f16);
 
 const E4M3: Built = Built {
-    tiles: &[(128, 1), (256, 2)],
-    ..Built::TILES
+    general: &[(128, 1), (256, 2)],
+    ..Built::GENERAL
 };
 
-products!(f8e4m3 => bf16, Built { columns: true, scaled: true, ..E4M3 }, |call, c| {
-    Kernel::Tiles { columns: 128, .. } => general!(gemm_general_fp8(call, [], c, [])),
-    Kernel::Tiles { .. } => general!(gemm_general_fp8_wide(call, [], c, [])),
+products!(f8e4m3 => bf16, Built { general: &[(128, 1)], tiles: &TILES_OF_E4M3, columns: true, scaled: true, ..E4M3 }, |call, c| {
+    Kernel::General { .. } => general!(gemm_general_fp8(call, [], c, [])),
+    Kernel::Tiles { cluster: 2, .. } => tiles!(gemm_tiles_fp8_pairs(call, c) {
+        dtype: "float8_e4m3fn", out: "bfloat16", BN: 256, CLUSTER: 2
+    }),
+    Kernel::Tiles { columns, .. } => tiles!(gemm_tiles_fp8(call, c) { dtype: "float8_e4m3fn", out: "bfloat16", BN: columns }),
     Kernel::Columns { rows } => fused!(gemm_columns_fp8(call, c) { dtype: "float8_e4m3fn", out: "bfloat16", BN: rows }),
     Kernel::Scaled { cluster } => general!(gemm_scaled(call, [], c, []) { CLUSTER: cluster }),
 });
 products!(f8e4m3 => f32, Built { scaled: true, ..E4M3 }, |call, c| {
-    Kernel::Tiles { columns: 128, .. } => general!(gemm_general_fp8(call, [], c, [])),
-    Kernel::Tiles { .. } => general!(gemm_general_fp8_wide(call, [], c, [])),
+    Kernel::General { columns: 128, .. } => general!(gemm_general_fp8(call, [], c, [])),
+    Kernel::General { .. } => general!(gemm_general_fp8_wide(call, [], c, [])),
     Kernel::Scaled { cluster } => general!(gemm_scaled(call, [], c, []) { CLUSTER: cluster }),
 });
 products!(f8e4m3 => f16, E4M3, |call, c| {
-    Kernel::Tiles { columns: 128, .. } => general!(gemm_general_fp8(call, [], c, [])),
-    Kernel::Tiles { .. } => general!(gemm_general_fp8_wide(call, [], c, [])),
+    Kernel::General { columns: 128, .. } => general!(gemm_general_fp8(call, [], c, [])),
+    Kernel::General { .. } => general!(gemm_general_fp8_wide(call, [], c, [])),
 });
-groups!(f8e4m3 => bf16, Built { scaled: true, ..Built::TILES }, |call, offsets, c| {
-    Kernel::Tiles { columns, .. } => general!(gemm_grouped_fp8(call, [], c, [offsets]) {
+groups!(f8e4m3 => bf16, Built { scaled: true, ..Built::GENERAL }, |call, offsets, c| {
+    Kernel::General { columns, .. } => general!(gemm_grouped_fp8(call, [], c, [offsets]) {
         dtype: "float8_e4m3fn", out: "bfloat16", BN: columns
     }),
     Kernel::Scaled { cluster } => general!(gemm_grouped_scaled(call, [], c, [offsets]) {
@@ -246,23 +278,23 @@ groups!(f8e4m3 => bf16, Built { scaled: true, ..Built::TILES }, |call, offsets, 
 });
 
 const E5M2: Built = Built {
-    tiles: &[(128, 1)],
-    ..Built::TILES
+    general: &[(128, 1)],
+    ..Built::GENERAL
 };
 
 products!(f8e5m2 => bf16, E5M2, |call, c| {
-    Kernel::Tiles { .. } => general!(gemm_general_e5m2(call, [], c, [])),
+    Kernel::General { .. } => general!(gemm_general_e5m2(call, [], c, [])),
 });
 products!(f8e5m2 => f32, E5M2, |call, c| {
-    Kernel::Tiles { .. } => general!(gemm_general_e5m2(call, [], c, [])),
+    Kernel::General { .. } => general!(gemm_general_e5m2(call, [], c, [])),
 });
-products!(i8 => i32, Built::TILES, |call, c| {
-    Kernel::Tiles { columns, .. } => general!(gemm_general_int8(call, [], c, []) { BN: columns }),
+products!(i8 => i32, Built::GENERAL, |call, c| {
+    Kernel::General { columns, .. } => general!(gemm_general_int8(call, [], c, []) { BN: columns }),
 });
-products!(i8 => bf16, Built::TILES, |call, c| {
-    Kernel::Tiles { columns, .. } => general!(gemm_general_int8(call, [], c, []) { BN: columns }),
+products!(i8 => bf16, Built::GENERAL, |call, c| {
+    Kernel::General { columns, .. } => general!(gemm_general_int8(call, [], c, []) { BN: columns }),
 });
-products!(f32 => f32, Built { blocks: true, ..Built::TILES }, |call, c| {
-    Kernel::Tiles { columns, .. } => general!(gemm_general_f32(call, [], c, []) { dtype: "float32", BN: columns }),
+products!(f32 => f32, Built { blocks: true, ..Built::GENERAL }, |call, c| {
+    Kernel::General { columns, .. } => general!(gemm_general_f32(call, [], c, []) { dtype: "float32", BN: columns }),
     Kernel::Blocks { aligned } => fused!(gemm_blocks_f32(call, c) { dtype: "float32", ALIGNED: aligned, BM: 64 }),
 });

@@ -637,6 +637,75 @@ fn pages_are_copied_between_caches_and_within_one() {
     );
 }
 
+/// On a GPU the last page lies behind 2^31 elements; on the simulator the cache is small.
+#[test]
+fn pages_behind_two_to_the_31_elements() {
+    let stream = stream();
+    let (page, head, tokens) = (16, 128, 5);
+    let pages = match stream.device().is_simulator() {
+        true => 6,
+        false => (1 << 31) / (page * head) + 2,
+    };
+    let random = |seed: u64, shape: [usize; 3]| {
+        let values: Vec<bf16> = numbers(shape.iter().product(), seed)
+            .into_iter()
+            .map(bf16::from_f64)
+            .collect();
+        Tensor::from_slice(&stream, &values, shape).unwrap()
+    };
+    let (k, v) = (random(1, [tokens, 1, head]), random(2, [tokens, 1, head]));
+    let q = random(3, [1, 2, head]);
+    let mut caches = [0, 1].map(|_| Tensor::<bf16>::zeros(&stream, [pages, page, 1, head]).unwrap());
+    let last = pages as i32 - 1;
+    let of_page = |page: i32| Tensor::full(&stream, page, [1, 1]).unwrap();
+    {
+        let [k_cache, v_cache] = &mut caches;
+        let sequences = Tensor::<i32>::zeros(&stream, [tokens]).unwrap();
+        let positions = Tensor::from_slice(&stream, &[0, 1, 2, 3, 4], [tokens]).unwrap();
+        paged::append(
+            &stream,
+            &k,
+            &v,
+            k_cache,
+            v_cache,
+            &of_page(last),
+            &sequences,
+            &positions,
+            None,
+        )
+        .unwrap();
+        let pair = Tensor::from_slice(&stream, &[last, 0], [1, 2]).unwrap();
+        for cache in [k_cache, v_cache] {
+            paged::copy_pages_within(&stream, cache, &pair).unwrap();
+        }
+    }
+    let [k_cache, v_cache] = &caches;
+    let stored = k_cache.slice(0, 0..1).unwrap().to_vec().unwrap();
+    assert_eq!(stored[..tokens * head], k.to_vec().unwrap());
+    let lengths = Tensor::full(&stream, tokens as i32, [1]).unwrap();
+    let options = Options::default();
+    let [near, far] = [0, last].map(|page| {
+        let mut o = Tensor::<bf16>::zeros(&stream, [1, 2, head]).unwrap();
+        let table = of_page(page);
+        let mut workspace = Workspace::for_decode(&stream, &q, k_cache, &table, options).unwrap();
+        paged::decode(
+            &stream,
+            &q,
+            k_cache,
+            v_cache,
+            &table,
+            &lengths,
+            &mut o,
+            &mut workspace,
+            options,
+        )
+        .unwrap();
+        o.to_vec().unwrap()
+    });
+    assert_eq!(near, far);
+    assert!(near.iter().any(|x| x.to_f64() != 0.0));
+}
+
 #[test]
 fn tokens_without_a_page_are_left_out() {
     let stream = stream();
