@@ -27,16 +27,18 @@ mod sealed {
     use super::kernels;
 
     pub trait Kernels:
-        kernels::quant_matmul::Element
-        + kernels::quant_matmul_one::Element
+        kernels::quant_row::Element
         + kernels::quant_dequantize::Element
         + kernels::quant_matmul_few::Element
+        + kernels::quant_row_int4::Element
         + kernels::quant_matmul_int4::Element
         + kernels::quant_matmul_few_int4::Element
         + kernels::quant_dequantize_int4::Element
+        + kernels::quant_row_fp8::Element
         + kernels::quant_matmul_fp8::Element
         + kernels::quant_matmul_few_fp8::Element
         + kernels::quant_dequantize_fp8::Element
+        + kernels::quant_row_mxfp4::Element
         + kernels::quant_matmul_few_mxfp4::Element
         + kernels::quant_dequantize_mxfp4::Element
     {
@@ -179,7 +181,7 @@ fn check_rows<T: tirx_rt::Element>(
             weights.strides()
         )));
     }
-    for extent in [outputs.saturating_mul(8), columns] {
+    for extent in [outputs.saturating_mul(8), columns, weights.strides()[0]] {
         if i32::try_from(extent).is_err() {
             return Err(Error::Shape(format!(
                 "weights of the shape {:?} are too large for a launch",
@@ -212,30 +214,39 @@ fn check_groups<T: tirx_rt::Element>(scales: &Tensor<T>, outputs: usize, columns
 /// The kernel of a product.
 #[derive(Clone, Copy)]
 enum Path {
+    /// By `mma.sync` for one row of X.
+    Row,
     /// By `mma.sync`, with the name of the format there.
-    Mma(&'static str),
+    Few(&'static str),
     /// By the FMA instructions of each lane.
     Scalar,
 }
 
 impl Path {
-    fn of_weights(weights: Weights<'_>, [rows, columns]: [usize; 2], group: i32) -> Path {
-        fn vectors<T: tirx_rt::Element>(bytes: &Tensor<T>) -> bool {
-            let gap = bytes.strides()[0] * size_of::<T>();
-            bytes.address().is_multiple_of(16) && (bytes.shape()[0] == 1 || gap.is_multiple_of(16))
-        }
+    fn of_weights(weights: Weights<'_>, [rows, outputs, columns]: [usize; 3], group: i32) -> Path {
+        // A block of `row` has 16 rows of weights, and all of X in shared memory.
+        let row = |most: usize| rows == 1 && outputs >= 16 && columns <= most;
         match weights {
-            // The lanes of a warp load neighbors of one row.
-            Weights::Gguf(Format::Q8_0, _) if rows == 1 => Path::Scalar,
-            Weights::Gguf(Format::Q4_K, bytes) if !vectors(bytes) => Path::Scalar,
-            Weights::Gguf(format, _) => Path::Mma(format.name()),
-            Weights::Int4(w) if group % 128 == 0 && vectors(&w.bytes) => Path::Mma("INT4_128"),
-            Weights::Int4(_) if group % 32 == 0 => Path::Mma("INT4"),
-            Weights::Fp8(w, _) if group % 64 == 0 && columns % 64 == 0 && vectors(w) => Path::Mma("FP8"),
-            Weights::Mxfp4(..) => Path::Mma("MXFP4"),
+            Weights::Gguf(Format::Q8_0, _) if row(14336) => Path::Row,
+            Weights::Gguf(Format::Q4_K, _) if row(12288) => Path::Row,
+            Weights::Gguf(format, _) => Path::Few(format.name()),
+            Weights::Int4(_) if group % 64 == 0 && row(14336) => Path::Row,
+            Weights::Int4(_) if group % 128 == 0 => Path::Few("INT4_128"),
+            Weights::Int4(_) if group % 32 == 0 => Path::Few("INT4"),
+            Weights::Fp8(..) if group % 32 == 0 && row(14336) => Path::Row,
+            Weights::Fp8(..) if group % 64 == 0 => Path::Few("FP8"),
+            Weights::Mxfp4(..) if row(14336) => Path::Row,
+            Weights::Mxfp4(..) => Path::Few("MXFP4"),
             Weights::Int4(_) | Weights::Fp8(..) => Path::Scalar,
         }
     }
+}
+
+/// 1 if rows of weights are whole vectors of 16 bytes, otherwise 0.
+fn aligned<T: tirx_rt::Element>(bytes: &Tensor<T>) -> i32 {
+    let [of_row, gap] = [bytes.shape()[1], bytes.strides()[0]].map(|elements| elements * size_of::<T>());
+    let gaps = bytes.shape()[0] == 1 || gap.is_multiple_of(16);
+    i32::from(bytes.address().is_multiple_of(16) && of_row.is_multiple_of(16) && gaps)
 }
 
 /// How a product by `mma.sync` is divided.
@@ -344,63 +355,84 @@ pub fn matmul<T: Element>(
     let division = Division::new(machine.multiprocessors, [rows, outputs, columns]);
     let Division { warps, blocks, tiles } = division;
     let warps_of_lanes = warps_by_lanes(machine.multiprocessors, [rows, outputs, columns]);
-    match (weights, Path::of_weights(weights, [rows, columns], group)) {
-        (Weights::Gguf(_, w), Path::Mma(name)) => {
+    match (weights, Path::of_weights(weights, [rows, outputs, columns], group)) {
+        (Weights::Gguf(format, w), Path::Row) => {
+            let constexpr = kernels::quant_row::Constexpr {
+                FORMAT: format.name(),
+            };
+            let none = w.slice(0, 0..0)?;
+            let aligned = aligned(w);
+            kernels::quant_row::<T>(
+                stream, constexpr, x, w, &none, &none, y, warps, group, blocks, aligned,
+            )?;
+        }
+        (Weights::Gguf(format, w), _) => {
             let constexpr = kernels::quant_matmul_few::Constexpr {
-                FORMAT: name,
+                FORMAT: format.name(),
                 TILES: tiles,
             };
             let none = w.slice(0, 0..0)?;
-            kernels::quant_matmul_few::<T>(stream, constexpr, x, w, &none, &none, y, warps, group, blocks)?;
+            let aligned = aligned(w);
+            kernels::quant_matmul_few::<T>(
+                stream, constexpr, x, w, &none, &none, y, warps, group, blocks, aligned,
+            )?;
         }
-        (Weights::Gguf(format, w), Path::Scalar) => {
-            let none = w.slice(0, 0..0)?;
-            match format {
-                Format::Q8_0 => {
-                    kernels::quant_matmul_one::<T>(stream, x, w, &none, &none, y, warps_of_lanes, group)?
+        (Weights::Int4(Int4 { bytes, scales, zeros }), path) => {
+            let aligned = aligned(bytes);
+            match path {
+                Path::Row => kernels::quant_row_int4::<T>(
+                    stream, x, bytes, scales, zeros, y, warps, group, blocks, aligned,
+                )?,
+                Path::Few(name) => {
+                    let constexpr = kernels::quant_matmul_few_int4::Constexpr {
+                        FORMAT: name,
+                        TILES: tiles,
+                    };
+                    kernels::quant_matmul_few_int4::<T>(
+                        stream, constexpr, x, bytes, scales, zeros, y, warps, group, blocks, aligned,
+                    )?;
                 }
-                _ => kernels::quant_matmul::<T>(stream, x, w, &none, &none, y, warps_of_lanes, group)?,
+                Path::Scalar => kernels::quant_matmul_int4::<T>(
+                    stream,
+                    x,
+                    bytes,
+                    scales,
+                    zeros,
+                    y,
+                    warps_of_lanes,
+                    group,
+                )?,
             }
         }
-        (Weights::Int4(w), Path::Mma(name)) => {
-            let constexpr = kernels::quant_matmul_few_int4::Constexpr {
-                FORMAT: name,
-                TILES: tiles,
-            };
-            kernels::quant_matmul_few_int4::<T>(
-                stream, constexpr, x, &w.bytes, &w.scales, &w.zeros, y, warps, group, blocks,
-            )?;
-        }
-        (Weights::Int4(w), Path::Scalar) => {
-            kernels::quant_matmul_int4::<T>(
-                stream,
-                x,
-                &w.bytes,
-                &w.scales,
-                &w.zeros,
-                y,
-                warps_of_lanes,
-                group,
-            )?;
-        }
-        (Weights::Mxfp4(w, scales), _) => {
+        (Weights::Mxfp4(w, scales), path) => {
             let (bytes, scales) = (w.as_bits::<u8>()?, scales.as_bits::<u8>()?);
             let none = bytes.slice(0, 0..0)?;
             let none = none.reshape([0, scales.shape()[1]])?;
-            let constexpr = kernels::quant_matmul_few_mxfp4::Constexpr { TILES: tiles };
-            kernels::quant_matmul_few_mxfp4::<T>(
-                stream, constexpr, x, &bytes, &scales, &none, y, warps, group, blocks,
-            )?;
+            let aligned = aligned(&bytes);
+            if matches!(path, Path::Row) {
+                kernels::quant_row_mxfp4::<T>(
+                    stream, x, &bytes, &scales, &none, y, warps, group, blocks, aligned,
+                )?;
+            } else {
+                let constexpr = kernels::quant_matmul_few_mxfp4::Constexpr { TILES: tiles };
+                kernels::quant_matmul_few_mxfp4::<T>(
+                    stream, constexpr, x, &bytes, &scales, &none, y, warps, group, blocks, aligned,
+                )?;
+            }
         }
         (Weights::Fp8(w, scales), path) => {
             let bytes = w.as_bits::<u8>()?;
             let none = bytes.slice(0, 0..0)?;
             let none = none.reshape([0, scales.shape()[1]])?;
+            let aligned = aligned(&bytes);
             match path {
-                Path::Mma(_) => {
+                Path::Row => kernels::quant_row_fp8::<T>(
+                    stream, x, &bytes, scales, &none, y, warps, group, blocks, aligned,
+                )?,
+                Path::Few(_) => {
                     let constexpr = kernels::quant_matmul_few_fp8::Constexpr { TILES: tiles };
                     kernels::quant_matmul_few_fp8::<T>(
-                        stream, constexpr, x, &bytes, scales, &none, y, warps, group, blocks,
+                        stream, constexpr, x, &bytes, scales, &none, y, warps, group, blocks, aligned,
                     )?;
                 }
                 Path::Scalar => kernels::quant_matmul_fp8::<T>(

@@ -186,6 +186,8 @@ fn four_bits_in_the_layouts_of_gptq_and_awq() {
         (Layout::Awq, [8, 64, 4]),
         (Layout::Awq, [24, 576, 6]),
         (Layout::Gptq, [8, 768, 2]),
+        (Layout::Gptq, [40, 1152, 18]),
+        (Layout::Awq, [72, 2304, 9]),
     ] {
         let mut next = random(columns as u64);
         let numbers: Vec<u32> = (0..outputs * columns).map(|_| next() >> 7 & 15).collect();
@@ -234,6 +236,7 @@ fn four_bits_in_the_layouts_of_gptq_and_awq() {
             })
             .collect();
         check_weights::<bf16>(&stream, Weights::Int4(&weights), &exact, [1, outputs, columns], 0);
+        check_weights::<f16>(&stream, Weights::Int4(&weights), &exact, [1, outputs, columns], 0);
         check_weights::<f16>(&stream, Weights::Int4(&weights), &exact, [5, outputs, columns], 8);
     }
     let error =
@@ -249,7 +252,15 @@ fn four_bits_in_the_layouts_of_gptq_and_awq() {
 #[test]
 fn float8_with_factors_of_rows_and_groups() {
     let stream = stream();
-    for [outputs, columns, groups] in [[5, 64, 1], [9, 1024, 8], [2, 264, 1], [21, 320, 5], [6, 96, 3]] {
+    for [outputs, columns, groups] in [
+        [5, 64, 1],
+        [9, 1024, 8],
+        [2, 264, 1],
+        [21, 320, 5],
+        [6, 96, 3],
+        [18, 96, 3],
+        [50, 2304, 1],
+    ] {
         let mut next = random(columns as u64);
         let values: Vec<f8e4m3> = (0..outputs * columns)
             .map(|_| match next() as u8 {
@@ -275,7 +286,7 @@ fn float8_with_factors_of_rows_and_groups() {
             [1, outputs, columns],
             0,
         );
-        for rows in [3, 11] {
+        for rows in [1, 3, 11] {
             check_weights::<f16>(
                 &stream,
                 Weights::Fp8(&values, &scales),
@@ -293,7 +304,7 @@ const FLOAT4: [f64; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
 #[test]
 fn float4_with_a_power_of_two_for_32_columns() {
     let stream = stream();
-    for [outputs, columns] in [[5, 32], [9, 1024], [2, 288], [21, 320], [33, 2080]] {
+    for [outputs, columns] in [[5, 32], [9, 1024], [2, 288], [21, 320], [33, 2080], [64, 4352]] {
         let mut next = random(columns as u64);
         let bytes: Vec<u8> = (0..outputs * columns / 2).map(|_| (next() >> 9) as u8).collect();
         let powers: Vec<u8> = (0..outputs * columns / 32)
@@ -312,7 +323,7 @@ fn float4_with_a_power_of_two_for_32_columns() {
         let powers = Tensor::from_slice(&stream, &powers, [outputs, columns / 32]).unwrap();
         let weights = Weights::Mxfp4(&bytes, &powers);
         check_weights::<bf16>(&stream, weights, &exact, [1, outputs, columns], 0);
-        for rows in [3, 11] {
+        for rows in [1, 3, 11] {
             check_weights::<f16>(&stream, weights, &exact, [rows, outputs, columns], 8);
         }
     }
@@ -355,8 +366,15 @@ fn blocks_agree_with_their_definition() {
         check::<bf16>(format, 9, 300, 256, 0);
     }
     check::<f16>(Format::Q8_0, 2, 3, 32, 0);
+    // One row of X, with units of 16 outputs: whole and the last one; more columns than have place in shared memory.
+    for format in [Format::Q8_0, Format::Q4_K, Format::Q6_K] {
+        check::<bf16>(format, 1, 48, 4096, 0);
+        check::<f16>(format, 1, 37, 2304, 8);
+        check::<bf16>(format, 1, 17, 14_592, 0);
+    }
     // More rows than the blocks take at a time.
     check::<f16>(Format::Q8_0, 2, 34_000, 32, 0);
+    check::<bf16>(Format::Q8_0, 1, 34_000, 32, 0);
     check::<bf16>(Format::Q8_0, 1, 9, 288, 0);
 }
 
