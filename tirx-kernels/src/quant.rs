@@ -259,9 +259,10 @@ struct Division {
 }
 
 impl Division {
-    fn new(multiprocessors: f64, [rows, outputs, columns]: [usize; 3]) -> Division {
-        // As many warps as a unit has blocks of 256 columns, so that all units end at nearly the same time.
-        let of_columns = columns.div_ceil(256);
+    /// For warps that multiply by `step` columns at a time.
+    fn new(multiprocessors: f64, [rows, outputs, columns]: [usize; 3], step: usize) -> Division {
+        // As many warps as a unit has steps, so that all units end at nearly the same time.
+        let of_columns = columns.div_ceil(step);
         let warps = [8, 4, 2].into_iter().find(|w| *w <= of_columns).unwrap_or(1);
         let units = outputs.div_ceil(16).div_ceil(8 / warps);
         let tiles = if rows > 8 { 2 } else { 1 };
@@ -352,10 +353,15 @@ pub fn matmul<T: Element>(
         )));
     }
     let machine = Machine::of_device(&stream.device())?;
-    let division = Division::new(machine.multiprocessors, [rows, outputs, columns]);
+    let path = Path::of_weights(weights, [rows, outputs, columns], group);
+    let step = match (path, weights) {
+        (Path::Row, Weights::Int4(_) | Weights::Gguf(Format::Q4_K, _)) => 512,
+        _ => 256,
+    };
+    let division = Division::new(machine.multiprocessors, [rows, outputs, columns], step);
     let Division { warps, blocks, tiles } = division;
     let warps_of_lanes = warps_by_lanes(machine.multiprocessors, [rows, outputs, columns]);
-    match (weights, Path::of_weights(weights, [rows, outputs, columns], group)) {
+    match (weights, path) {
         (Weights::Gguf(format, w), Path::Row) => {
             let constexpr = kernels::quant_row::Constexpr {
                 FORMAT: format.name(),

@@ -9,7 +9,8 @@ sum of X."""
 
 from __future__ import annotations
 
-from blocks import ALIGN, PTX, SIZE, WARPS, bytes_of, each, half, kept, power_of_two, shifted
+from blocks import ALIGN, PTX, SIZE, WARPS, half, power_of_two
+from few import bytes_of, each, kept, shifted
 from tvm.script import tirx as T
 
 @T.jit
@@ -39,7 +40,7 @@ def row(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
     BYTES = T.meta_var(SIZE[FORMAT])
     WIDE = T.meta_var(2 if FORMAT == "INT4" or FORMAT == "Q4_K" else 1)    # 256 columns of a step
     CHUNKS = T.meta_var(WIDE * BYTES // 16)
-    PITCH = T.meta_var({"Q4_K": 72, "MXFP4": 36}.get(FORMAT, 68))
+    PITCH = T.meta_var({"Q4_K": 72, "INT4": 64, "MXFP4": 32}.get(FORMAT, 68))
     STAGES = T.meta_var(3 if FORMAT == "MXFP4" else 2)
     MOST = T.meta_var(12288 if FORMAT == "Q4_K" else 14336)                # columns: with X, a block has 99 KiB of shared memory at most
     ZEROS = T.meta_var(MOST // 2)
@@ -57,10 +58,10 @@ def row(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
     if BIASED:
         sums = pool.alloc((MOST // 32,), "float32", align=16)
     pool.commit()
-    raw = T.alloc_local((2, 8), "uint32")                # words of two rows
-    quads = T.decl_buffer((2, 2), "uint32x4", data=raw.data, scope="local")
-    pairs = T.alloc_local((4,), "uint32")
-    pairs_vector = T.decl_buffer((1,), "uint32x4", data=pairs.data, scope="local")
+    raw = T.alloc_local((2, 12), "uint32")               # words of two rows
+    quads = T.decl_buffer((2, 3), "uint32x4", data=raw.data, scope="local")
+    pairs = T.alloc_local((2, 4), "uint32")              # of X, for two MMAs, and those of the next two
+    pairs_vector = T.decl_buffer((2,), "uint32x4", data=pairs.data, scope="local")
     a = T.alloc_local((4,), "uint32")
     if FORMAT == "Q8_0":
         second = T.alloc_local((4,), "uint32")           # the high bits of the same numbers
@@ -74,14 +75,13 @@ def row(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
         S_flat = T.decl_buffer((T.cast(of_s - 1, "int64") * s_row + T.cast(groups, "int64"),), S.dtype, data=S.data, scope="global")
         Z_flat = T.decl_buffer((T.cast(of_s - 1, "int64") * z_row + T.cast(groups, "int64"),), "uint8", data=Z.data, scope="global")
     if FORMAT == "MXFP4":
-        table = T.alloc_local((7,), "uint32")
+        table = T.alloc_local((6,), "uint32")
         table[0] = kept(0x3C383430, warps)               # 48 and eight times the number
         table[1] = kept(0x60504840, warps + 1)
         table[2] = kept(0x24282C30, warps + 2)           # 48 less eight times the number
         table[3] = kept(0x00101820, warps + 3)
         table[4] = kept(BITS, warps + 4)
-        table[5] = kept(1 << 16, warps + 5)
-        table[6] = kept(1, warps + 6)
+        table[5] = kept(1, warps + 5)
     own: T.int32 = warp - T.truncdiv(warp, warps) * warps
     row_of_lane: T.int32 = T.truncdiv(lane, 4)           # in W, and the column of X in an MMA
     four: T.int32 = lane % 4
@@ -97,6 +97,10 @@ def row(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
         """The first of the rows of a unit: the last unit begins before the end of the last but one."""
         return T.min(unit * 16, outputs - 16)
 
+    def place_of(chunk, row):
+        """The place of 16 bytes of a row in shared memory. For INT4 and MXFP4 a warp loads the same four chunks of all rows at a time."""
+        return T.bitwise_xor(chunk, row % 2 * 4) if FORMAT == "INT4" or FORMAT == "MXFP4" else chunk
+
     @T.inline
     def copy(unit, number, stage):
         """Copies block `number` of the rows of a unit. What is past the end is the last of its kind again."""
@@ -107,7 +111,8 @@ def row(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
                 if chunk < CHUNKS:
                     from_byte: T.int64 = next_byte + T.cast(T.min(begin + chunk * 16, size - 16), "int64")
                     for j in T.unroll(4):
-                        T.ptx.cp.async_.cg.shared.global_(ring.ptr_to([warp, stage, j * 4 + T.truncdiv(lane, 8), chunk * 4]),
+                        place: T.let = place_of(chunk, T.truncdiv(lane, 8)) * 4
+                        T.ptx.cp.async_.cg.shared.global_(ring.ptr_to([warp, stage, j * 4 + T.truncdiv(lane, 8), place]),
                                                           W_bytes.ptr_to([from_byte + T.int64(j * 4) * w_row - T.int64(2)]), 16)
         else:
             for k in range(WIDE * BYTES // 4):
@@ -117,7 +122,7 @@ def row(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
                 if n < 16:
                     by2 = T.decl_buffer((T.truncdiv(size, 2),), "uint16", data=W.ptr_to([first_of(unit) + n, 0]), scope="global")
                     to = T.decl_buffer((PITCH * 2,), "uint16", data=ring.ptr_to([warp, stage, n, 0]), scope="shared.dyn")
-                    to[at] = by2[T.min(T.truncdiv(begin, 2) + at, T.truncdiv(size, 2) - 1)]
+                    to[place_of(at // 8, n) * 8 + at % 8] = by2[T.min(T.truncdiv(begin, 2) + at, T.truncdiv(size, 2) - 1)]
 
     # The 32 columns, in 256, of each column of X in an MMA: a lane has neighbors of Q4_K and Q8_0 in the two sets.
     NEIGHBORS = T.meta_var(FORMAT == "Q4_K" or FORMAT == "Q8_0")
@@ -209,13 +214,13 @@ def row(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
     def load_x(number, set, j):
         """The numbers of X for MMAs `j` and `j + 1`: of one group, or zeros."""
         from_xs = T.decl_buffer((1,), "uint32x4", data=xs.ptr_to([first_x[set] + number * next_x[set] + j * 2]), scope="shared.dyn")
-        pairs_vector[0] = from_xs[0]
+        pairs_vector[j // 2 % 2] = from_xs[0]
 
     @T.inline
     def multiply(of, j):
         """Two accumulators, so that an MMA need not wait for the last one."""
         T.ptx["mma.sync.aligned.m16n8k16.row.col.f32." + PTX[dtype] + "." + PTX[dtype] + ".f32"](
-            [part.ptr_to([j % 2, e]) for e in range(4)], [of[e] for e in range(4)], [pairs[j % 2 * 2], pairs[j % 2 * 2 + 1]],
+            [part.ptr_to([j % 2, e]) for e in range(4)], [of[e] for e in range(4)], [pairs[j // 2 % 2, j % 2 * 2], pairs[j // 2 % 2, j % 2 * 2 + 1]],
             [part[j % 2, e] for e in range(4)])
 
     @T.inline
@@ -236,60 +241,67 @@ def row(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
                     factor = T.if_then_else((number * WIDE + b) * 256 + group_of(four * 2 + h) * 32 < columns, factor, T.float32(0))
                 acc[r] = T.fma(factor, both, acc[r])
 
-    def upper_half(word):
-        """A product instead of a shift: shifts and permutations have half the throughput, and are most of the instructions."""
-        return T.cast(T.cast(word, "uint64") * T.cast(table[5], "uint64") >> T.uint64(32), "uint32")
+    @T.inline
+    def load_words(stage, b, set):
+        """The words of a lane for a set, or both. A load waits some cycles, and none moves over an MMA: so all of them are before."""
+        for r in T.unroll(2):
+            words = T.decl_buffer((BYTES // 4,), "uint32", data=ring.ptr_to([warp, stage, row_of_lane + r * 8, b * BYTES // 4]), scope="shared.dyn")
+            by4_words = T.decl_buffer((BYTES // 16,), "uint32x4", data=ring.ptr_to([warp, stage, row_of_lane + r * 8, b * BYTES // 4]),
+                                      scope="shared.dyn")
+            if FORMAT == "INT4" or FORMAT == "MXFP4":
+                if set == 0:
+                    for h in T.unroll(2):
+                        quads[r, h] = by4_words[place_of(h * 4 + four, row_of_lane)]
+            elif FORMAT == "Q4_K":
+                # The factors, then 64 weights in 32 bytes, the low halves first.
+                if set == 0:
+                    quads[r, 2] = by4_words[0]
+                    for h in T.unroll(2):
+                        quads[r, h] = by4_words[1 + four * 2 + h]
+            elif FORMAT == "FP8":
+                for h in T.unroll(2):
+                    quads[r, h] = by4_words[set * 8 + four * 2 + h]
+            elif set == 0:
+                # 68 bytes of two groups: a float16 factor and 32 numbers each. The first begin between words.
+                for j in T.unroll(9):
+                    raw[r, j] = words[four * 17 + j]
+                for j in T.unroll(8):
+                    bytes_of(raw[r, j], raw[r, j], raw[r, j + 1], T.uint32(0x5432))
+            else:
+                for j in T.unroll(8):
+                    raw[r, j] = words[four * 17 + 9 + j]
 
     @T.inline
-    def take(stage, b, set, j, r):
+    def take(set, j, r):
         """The operands of a row for MMA j of a set."""
-        words = T.decl_buffer((BYTES // 4,), "uint32", data=ring.ptr_to([warp, stage, row_of_lane + r * 8, b * BYTES // 4]), scope="shared.dyn")
-        by4_words = T.decl_buffer((BYTES // 16,), "uint32x4", data=ring.ptr_to([warp, stage, row_of_lane + r * 8, b * BYTES // 4]),
-                                  scope="shared.dyn")
         if FORMAT == "INT4":
-            if j == 0:
-                quads[r, 0] = by4_words[set * 4 + four]
             for h in T.unroll(2):
-                each(a[h * 2 + r], raw[r, j // 2] >> T.uint32(j % 2 * 8 + h * 4), 0x000F000F, BITS)
+                each(a[h * 2 + r], raw[r, set * 4 + j // 2] >> T.uint32(j % 2 * 8 + h * 4), 0x000F000F, BITS)
         elif FORMAT == "MXFP4":
             # Bytes of 48 and eight times a number, 0 to 96: one of two tables has the number, the other gives 0.
-            if j == 0:
-                quads[r, 0] = by4_words[set * 4 + four]
             number = T.alloc_local((2,), "uint32")
-            negative: T.let = T.bitwise_xor(raw[r, j // 2], T.uint32(0x88888888))
-            bytes_of(number[0], table[0], table[1], T.if_then_else(j % 2 == 0, raw[r, j // 2], upper_half(raw[r, j // 2])))
-            bytes_of(number[1], table[2], table[3], T.if_then_else(j % 2 == 0, negative, upper_half(negative)))
-            number[0] = number[0] * table[6] + number[1]
+            negative: T.let = T.bitwise_xor(raw[r, set * 4 + j // 2], T.uint32(0x88888888))
+            bytes_of(number[0], table[0], table[1], raw[r, set * 4 + j // 2] >> T.uint32(j % 2 * 16))
+            bytes_of(number[1], table[2], table[3], negative >> T.uint32(j % 2 * 16))
+            # A product and a sum: logic has half the throughput, and limits this loop.
+            number[0] = number[0] * table[5] + number[1]
             bytes_of(a[r], number[0], table[4], T.uint32(0x7170))
             bytes_of(a[2 + r], number[0], table[4], T.uint32(0x7372))
         elif FORMAT == "Q4_K":
-            # 64 weights in 32 bytes, the low halves first.
-            if set == 0 and j % 4 == 0:
-                quads[r, j // 4] = by4_words[1 + four * 2 + j // 4]
             for h in T.unroll(2):
                 each(a[h * 2 + r], raw[r, j] >> T.uint32(set * 4 + h * 8), 0x000F000F, BITS)
         elif FORMAT == "FP8":
             # The bits of a float8 below a 16-bit float's are its value times 2^-120, or 2^-8 for float16, also for subnormals.
-            if j % 4 == 0:
-                quads[r, 0] = by4_words[set * 8 + four * 2 + j // 4]
             for h in T.unroll(2):
-                a[h * 2 + r] = shifted(raw[r, j % 4], h * 8 - MAGNITUDE) & T.uint32(0x007F007F << MAGNITUDE)
-                T.ptx.lop3.b32(a[h * 2 + r], raw[r, j % 4] << T.uint32(8 - h * 8), T.uint32(0x80008000), a[h * 2 + r], 0xEA)
+                a[h * 2 + r] = shifted(raw[r, j], h * 8 - MAGNITUDE) & T.uint32(0x007F007F << MAGNITUDE)
+                T.ptx.lop3.b32(a[h * 2 + r], raw[r, j] << T.uint32(8 - h * 8), T.uint32(0x80008000), a[h * 2 + r], 0xEA)
                 if BF16:
                     T.ptx.fma.rn.bf16x2(a[h * 2 + r], a[h * 2 + r], T.uint32(0x7B807B80), T.uint32(0x80008000))
         else:
-            # 68 bytes of two groups: a float16 factor and 32 numbers each. A signed byte is its low 7 bits, less 128 times the high bit.
-            if set == 0:
-                if j == 0:
-                    raw[r, 1] = words[four * 17]
-                raw[r, 2] = words[four * 17 + j + 1]
-                bytes_of(raw[r, 0], raw[r, 1], raw[r, 2], T.uint32(0x5432))
-                raw[r, 1] = raw[r, 2]
-            else:
-                raw[r, 0] = words[four * 17 + 9 + j]
+            # A signed byte is its low 7 bits, less 128 times the high bit.
             for h in T.unroll(2):
-                each(a[h * 2 + r], raw[r, 0] >> T.uint32(h * 8), 0x007F007F, BITS)
-                each(second[h * 2 + r], raw[r, 0] >> T.uint32(h * 8), 0x00800080, SIGNS)
+                each(a[h * 2 + r], raw[r, j] >> T.uint32(h * 8), 0x007F007F, BITS)
+                each(second[h * 2 + r], raw[r, j] >> T.uint32(h * 8), 0x00800080, SIGNS)
 
     @T.inline
     def decode(stage, b):
@@ -297,19 +309,17 @@ def row(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
         for r in T.unroll(2):
             if FORMAT == "Q4_K":
                 # Two float16 factors, twelve bytes with 8 factors and 8 minima of 6 bits.
-                words = T.decl_buffer((1,), "uint32x4", data=ring.ptr_to([warp, stage, row_of_lane + r * 8, b * BYTES // 4]), scope="shared.dyn")
-                quads[r, 1] = words[0]
                 shift: T.uint32 = T.cast(four // 2 * 8, "uint32")
-                low: T.uint32 = raw[r, 5] >> shift
-                middle: T.uint32 = raw[r, 6] >> shift
+                low: T.uint32 = raw[r, 9] >> shift
+                middle: T.uint32 = raw[r, 10] >> shift
                 factors: T.uint32 = low
                 minima: T.uint32 = middle
                 if four % 2 == 1:
-                    high: T.uint32 = raw[r, 7] >> shift
+                    high: T.uint32 = raw[r, 11] >> shift
                     factors = (high & T.uint32(0x000F000F)) | ((low >> T.uint32(2)) & T.uint32(0x00300030))
                     minima = ((high >> T.uint32(4)) & T.uint32(0x000F000F)) | ((middle >> T.uint32(2)) & T.uint32(0x00300030))
-                of_factors: T.float32 = half(raw[r, 4] & T.uint32(0xFFFF)) * T.float32(UNIT)
-                of_minima: T.float32 = half(raw[r, 4] >> T.uint32(16))
+                of_factors: T.float32 = half(raw[r, 8] & T.uint32(0xFFFF)) * T.float32(UNIT)
+                of_minima: T.float32 = half(raw[r, 8] >> T.uint32(16))
                 for h in T.unroll(2):
                     scaled[b, r, h] = of_factors * T.cast((factors >> T.uint32(h * 16)) & T.uint32(63), "float32")
                     zero[b, r, h] = of_minima * T.cast((minima >> T.uint32(h * 16)) & T.uint32(63), "float32")
@@ -373,6 +383,7 @@ def row(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
         for step in range(steps):
             number: T.let = step * warps + own
             T.ptx.cp.async_.wait_group(STAGES - 2)
+            # All lanes have copied this stage, and have read the one that is overwritten now.
             T.cuda.warp_sync()
             copy_next()
             here: T.let = unit * 16 < outputs
@@ -383,16 +394,20 @@ def row(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
                 load_factors(T.if_then_else(more, unit, unit + blocks * units), T.if_then_else(more, number + warps, own))
             for b in T.unroll(WIDE):
                 if here and (number * WIDE + b) * 256 < columns:
+                    load_words(stage, b, 0)
+                    load_x(number * WIDE + b, 0, 0)
                     if not OUTSIDE:
                         decode(stage, b)
                     for i, e in T.grid(2, 4):
                         part[i, e] = T.float32(0)
                     for set in T.unroll(2):
+                        if set == 1:
+                            load_words(stage, b, 1)
                         for j in T.unroll(8):
-                            if j % 2 == 0:
-                                load_x(number * WIDE + b, set, j)
+                            if j % 2 == 0 and (set == 0 or j < 6):
+                                load_x(number * WIDE + b, set + (j + 2) // 8, (j + 2) % 8)
                             for r in T.unroll(2):
-                                take(stage, b, set, j, r)
+                                take(set, j, r)
                             multiply(a, j)
                             if FORMAT == "Q8_0":
                                 multiply(second, j)
