@@ -242,11 +242,16 @@ impl Path {
     }
 }
 
-/// 1 if rows of weights are whole vectors of 16 bytes, otherwise 0.
+/// The bytes of the copies of which rows of weights are a whole number: 16 or 4, otherwise 0.
 fn aligned<T: tirx_rt::Element>(bytes: &Tensor<T>) -> i32 {
     let [of_row, gap] = [bytes.shape()[1], bytes.strides()[0]].map(|elements| elements * size_of::<T>());
-    let gaps = bytes.shape()[0] == 1 || gap.is_multiple_of(16);
-    i32::from(bytes.address().is_multiple_of(16) && of_row.is_multiple_of(16) && gaps)
+    let gap = if bytes.shape()[0] == 1 { 0 } else { gap };
+    let whole = |copy: usize| {
+        [bytes.address() as usize, of_row, gap]
+            .iter()
+            .all(|n| n.is_multiple_of(copy))
+    };
+    [16, 4].into_iter().find(|copy| whole(*copy)).unwrap_or(0) as i32
 }
 
 /// How a product by `mma.sync` is divided.

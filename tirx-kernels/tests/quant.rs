@@ -387,6 +387,9 @@ fn rows_of_blocks_begin_anywhere() {
         (Format::Q4_K, [16, 32]),
         (Format::Q6_K, [2, 0]),
         (Format::Q8_0, [0, 2]),
+        (Format::Q8_0, [4, 0]),
+        (Format::Q6_K, [4, 0]),
+        (Format::Q6_K, [0, 4]),
     ] {
         for rows in [1, 4] {
             let (bytes, exact) = weights(format, 19, 512);

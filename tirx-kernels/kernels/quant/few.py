@@ -48,7 +48,7 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
         *, dtype: T.constexpr, FORMAT: T.constexpr, TILES: T.constexpr = 1):
     """Y = X W^T by `mma.sync` for up to 8 TILES rows of X at a time: the rows of an MMA are 16 rows of W, its columns are 8 rows of X. `warps`
     warps divide the columns of 16 rows of W, a unit; a block goes from unit to unit. A warp copies 256 columns of its rows to a ring in
-    shared memory, some steps ahead: by 16 bytes if the rows are `aligned`, otherwise by 2. Each lane decodes some of the factors of a
+    shared memory, some steps ahead: by 16 or 4 bytes if the rows are `aligned` so, otherwise by 2. Each lane decodes some of the factors of a
     step, and the warp shares them in shared memory. Groups have a multiple of 32 columns, of 64 for FP8."""
     INT4 = T.meta_var(FORMAT == "INT4" or FORMAT == "INT4_128")
     rows, columns, outputs, size, of_s, of_z, groups = T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32()
@@ -145,7 +145,7 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
     def copy(unit, number, stage):
         """Copies block `number` of the rows of a unit. What is past the end is the last of its kind again."""
         begin: T.int32 = number * BYTES
-        if aligned != 0:
+        if aligned == 16:
             for i in T.unroll((CHUNKS + 7) // 8):
                 chunk: T.int32 = i * 8 + lane % 8
                 if chunk < CHUNKS:
@@ -154,6 +154,18 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
                         n: T.int32 = T.min(unit * 16 + j * 4 + T.truncdiv(lane, 8), outputs - 1)
                         T.ptx.cp.async_.cg.shared.global_(ring.ptr_to([warp, stage, j * 4 + T.truncdiv(lane, 8), chunk * 4]),
                                                           W_bytes.ptr_to([T.cast(n, "int64") * of_row_of_w + T.cast(from_byte - 2, "int64")]), 16)
+        elif aligned == 4:
+            # A block of Q6_K may begin and end within words.
+            WORDS = T.meta_var((BYTES + 3) // 4)
+            for k in range(WORDS // 2 + WORDS % 2):
+                index: T.int32 = k * 32 + lane
+                n: T.int32 = T.truncdiv(index, WORDS)
+                at: T.int32 = index - n * WORDS
+                if n < 16:
+                    from_byte: T.int32 = T.min((T.truncdiv(begin, 4) + at) * 4, size - 4)
+                    T.ptx.cp.async_.ca.shared.global_(ring.ptr_to([warp, stage, n, T.truncdiv(begin % 16, 4) + at]),
+                                                      W_bytes.ptr_to([T.cast(T.min(unit * 16 + n, outputs - 1), "int64") * of_row_of_w +
+                                                                      T.cast(from_byte - 2, "int64")]), 4)
         else:
             for k in range(T.ceildiv(16 * (BYTES // 2), 32)):
                 index: T.int32 = k * 32 + lane

@@ -17,7 +17,7 @@ from tvm.script import tirx as T
 def row(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: T.int32, of_group: T.int32, blocks: T.int32, aligned: T.int32,
         *, dtype: T.constexpr, FORMAT: T.constexpr):
     """y = W x. `warps` warps divide the columns of 16 rows of W, a unit; a block goes from unit to unit. A warp copies 256 columns of its rows to
-    a ring in shared memory, some steps ahead: by 16 bytes if the rows are `aligned`, otherwise by 2. Groups have a
+    a ring in shared memory, some steps ahead: by 16 or 4 bytes if the rows are `aligned` so, otherwise by 2. Groups have a
     multiple of 32 columns, of 64 for INT4. W has 16 rows at least."""
     rows, columns, outputs, size, of_s, of_z, groups = T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32()
     x_row, w_row, s_row, z_row, y_row = T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
@@ -105,7 +105,7 @@ def row(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
     def copy(unit, number, stage):
         """Copies block `number` of the rows of a unit. What is past the end is the last of its kind again."""
         begin: T.int32 = number * (BYTES * WIDE)
-        if aligned != 0:
+        if aligned == 16:
             for i in T.unroll((CHUNKS + 7) // 8):
                 chunk: T.int32 = i * 8 + lane % 8
                 if chunk < CHUNKS:
@@ -114,6 +114,13 @@ def row(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
                         place: T.let = place_of(chunk, T.truncdiv(lane, 8)) * 4
                         T.ptx.cp.async_.cg.shared.global_(ring.ptr_to([warp, stage, j * 4 + T.truncdiv(lane, 8), place]),
                                                           W_bytes.ptr_to([from_byte + T.int64(j * 4) * w_row - T.int64(2)]), 16)
+        elif aligned == 4:
+            for k in range(WIDE * BYTES // 8):
+                index: T.int32 = k * 32 + lane
+                n: T.int32 = T.truncdiv(index, WIDE * BYTES // 4)
+                at: T.int32 = index - n * (WIDE * BYTES // 4)
+                from_byte: T.int64 = T.cast(first_of(unit) + n, "int64") * w_row + T.cast(T.min(begin + at * 4, size - 4), "int64")
+                T.ptx.cp.async_.ca.shared.global_(ring.ptr_to([warp, stage, n, place_of(at // 4, n) * 4 + at % 4]), W_bytes.ptr_to([from_byte - T.int64(2)]), 4)
         else:
             for k in range(WIDE * BYTES // 4):
                 index: T.int32 = k * 32 + lane
