@@ -383,7 +383,10 @@ pub fn matmul<T: Element>(
                 TILES: tiles,
             };
             let none = w.slice(0, 0..0)?;
-            let aligned = aligned(w);
+            let aligned = match (aligned(w), format) {
+                (0, Format::Q6_K) if w.address().is_multiple_of(4) => 2,
+                (copies, _) => copies,
+            };
             kernels::quant_matmul_few::<T>(
                 stream, constexpr, x, w, &none, &none, y, warps, group, blocks, aligned,
             )?;

@@ -48,7 +48,8 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
         *, dtype: T.constexpr, FORMAT: T.constexpr, TILES: T.constexpr = 1):
     """Y = X W^T by `mma.sync` for up to 8 TILES rows of X at a time: the rows of an MMA are 16 rows of W, its columns are 8 rows of X. `warps`
     warps divide the columns of 16 rows of W, a unit; a block goes from unit to unit. A warp copies 256 columns of its rows to a ring in
-    shared memory, some steps ahead: by 16 or 4 bytes if the rows are `aligned` so, otherwise by 2. Each lane decodes some of the factors of a
+    shared memory, some steps ahead: by 16 or 4 bytes if the rows are `aligned` so, by 4 also those of
+    Q6_K if the first row is (2), otherwise by 2. Each lane decodes some of the factors of a
     step, and the warp shares them in shared memory. Groups have a multiple of 32 columns, of 64 for FP8."""
     INT4 = T.meta_var(FORMAT == "INT4" or FORMAT == "INT4_128")
     rows, columns, outputs, size, of_s, of_z, groups = T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32()
@@ -114,6 +115,8 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
     pair = T.decl_buffer((2, 2), "uint32x2", data=raw.data, scope="local")
     part = T.alloc_local((TILES * 4,), "float32")
     acc = T.alloc_local((TILES * 4,), "float32")
+    if FORMAT == "Q6_K":
+        starts = T.alloc_local((3,), "int32")            # of a block: in two rows of a lane, and in that of its factors
     own: T.int32 = warp - T.truncdiv(warp, warps) * warps
     row: T.int32 = T.truncdiv(lane, 4)
     four: T.int32 = lane % 4
@@ -141,6 +144,14 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
         table[1] = kept(0x30201810, warps + 1)
         table[2] = kept(BITS, warps + 2)
 
+    def odd(row, begin):
+        """1 if the block of Q6_K that begins at this byte of a row is 2 bytes behind a multiple of 4, otherwise 0. The first row is at one."""
+        return T.bitwise_and(row * T.bitwise_and(T.cast(w_row, "int32") >> 1, 1) + T.truncdiv(begin, 2), 1)
+
+    def start_of(row, begin):
+        """The place of that block in shared memory, by 2 bytes."""
+        return T.truncdiv(begin % 16, 4) * 2 + odd(row, begin)
+
     @T.inline
     def copy(unit, number, stage):
         """Copies block `number` of the rows of a unit. What is past the end is the last of its kind again."""
@@ -154,27 +165,40 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
                         n: T.int32 = T.min(unit * 16 + j * 4 + T.truncdiv(lane, 8), outputs - 1)
                         T.ptx.cp.async_.cg.shared.global_(ring.ptr_to([warp, stage, j * 4 + T.truncdiv(lane, 8), chunk * 4]),
                                                           W_bytes.ptr_to([T.cast(n, "int64") * of_row_of_w + T.cast(from_byte - 2, "int64")]), 16)
-        elif aligned == 4:
-            # A block of Q6_K may begin and end within words.
+        elif aligned >= 2:
+            # A block of Q6_K may begin and end within words, the last one with the weights.
             WORDS = T.meta_var((BYTES + 3) // 4)
             for k in range(WORDS // 2 + WORDS % 2):
                 index: T.int32 = k * 32 + lane
                 n: T.int32 = T.truncdiv(index, WORDS)
                 at: T.int32 = index - n * WORDS
                 if n < 16:
-                    from_byte: T.int32 = T.min((T.truncdiv(begin, 4) + at) * 4, size - 4)
-                    T.ptx.cp.async_.ca.shared.global_(ring.ptr_to([warp, stage, n, T.truncdiv(begin % 16, 4) + at]),
-                                                      W_bytes.ptr_to([T.cast(T.min(unit * 16 + n, outputs - 1), "int64") * of_row_of_w +
-                                                                      T.cast(from_byte - 2, "int64")]), 4)
+                    of_row: T.int32 = T.min(unit * 16 + n, outputs - 1)
+                    word: T.let = T.truncdiv(begin % 16, 4) + at
+                    if FORMAT == "Q6_K":
+                        from_byte: T.int64 = T.cast(of_row, "int64") * of_row_of_w + T.cast(
+                            begin + at * 4 - odd(of_row, begin) * 2, "int64")
+                        behind: T.int64 = T.cast(outputs - 1, "int64") * of_row_of_w + T.cast(size, "int64") - from_byte
+                        if behind >= T.int64(4):
+                            T.ptx.cp.async_.ca.shared.global_(ring.ptr_to([warp, stage, n, word]), W_bytes.ptr_to([from_byte - T.int64(2)]), 4)
+                        else:
+                            by2 = T.decl_buffer((T.truncdiv(size, 2),), "uint16", data=W.ptr_to([of_row, 0]), scope="global")
+                            to = T.decl_buffer((PITCH * 2,), "uint16", data=ring.ptr_to([warp, stage, n, 0]), scope="shared.dyn")
+                            to[word * 2] = by2[T.truncdiv(begin, 2) + at * 2]
+                    else:
+                        from_word: T.int32 = T.min(begin + at * 4, size - 4)
+                        T.ptx.cp.async_.ca.shared.global_(ring.ptr_to([warp, stage, n, word]),
+                                                          W_bytes.ptr_to([T.cast(of_row, "int64") * of_row_of_w + T.cast(from_word - 2, "int64")]), 4)
         else:
             for k in range(T.ceildiv(16 * (BYTES // 2), 32)):
                 index: T.int32 = k * 32 + lane
                 n: T.int32 = T.truncdiv(index, BYTES // 2)
                 at: T.int32 = index - n * (BYTES // 2)
                 if n < 16:
-                    by2 = T.decl_buffer((T.truncdiv(size, 2),), "uint16", data=W.ptr_to([T.min(unit * 16 + n, outputs - 1), 0]), scope="global")
+                    of_row: T.int32 = T.min(unit * 16 + n, outputs - 1)
+                    by2 = T.decl_buffer((T.truncdiv(size, 2),), "uint16", data=W.ptr_to([of_row, 0]), scope="global")
                     to = T.decl_buffer((PITCH * 2,), "uint16", data=ring.ptr_to([warp, stage, n, 0]), scope="shared.dyn")
-                    to[T.truncdiv(begin % 16, 2) + at] = by2[T.min(T.truncdiv(begin, 2) + at, T.truncdiv(size, 2) - 1)]
+                    to[(start_of(of_row, begin) if FORMAT == "Q6_K" else 0) + at] = by2[T.min(T.truncdiv(begin, 2) + at, T.truncdiv(size, 2) - 1)]
 
     @T.inline
     def load_factors(unit, wanted):
@@ -227,7 +251,7 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
                     decoded[4 + k] = T.fma(decoded[k], T.float32(-BIAS), decoded[4 + k])
         elif FORMAT == "Q6_K":
             # 16 signed bytes, a float16 factor of those.
-            at: T.int32 = T.truncdiv(number * BYTES % 16, 2)
+            at: T.int32 = starts[2]
             whole: T.float32 = half(T.cast(shorts[at + 104], "uint32")) * T.float32(UNIT)
             for k in T.unroll(4):
                 both: T.uint16 = shorts[at + 96 + half_of_its * 4 + k]
@@ -356,7 +380,7 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
                     pair[r, 0] = by2_words[2 + i // 2 * 4 + four]
             elif FORMAT == "Q6_K":
                 # The low four bits by side, half of 16, quarter % 2; then the high two bits by side, half of 16.
-                at: T.int32 = T.truncdiv(number * BYTES % 16, 2) + four * 2
+                at: T.int32 = starts[r] + four * 2
                 for h in T.unroll(2):
                     low: T.let = at + i // 4 * 32 + i % 2 * 16 + h * 8
                     raw[r, h] = T.cast(shorts[low], "uint32") | (T.cast(shorts[low + 1], "uint32") << T.uint32(16))
@@ -495,6 +519,10 @@ def few(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
             more: T.let = step + 1 < steps
             next_step: T.let = T.if_then_else(more, number + warps, own)
             if here:
+                if FORMAT == "Q6_K":
+                    starts[0] = start_of(T.min(unit * 16 + row, outputs - 1), number * BYTES)
+                    starts[1] = start_of(T.min(unit * 16 + row + 8, outputs - 1), number * BYTES)
+                    starts[2] = start_of(T.min(unit * 16 + its, outputs - 1), number * BYTES)
                 decode_factors(number, stage)
             if FORMAT == "MXFP4" or FORMAT == "FP8" or INT4:
                 load_factors(T.if_then_else(more, unit, unit + blocks * units), next_step)

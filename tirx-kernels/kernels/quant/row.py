@@ -120,7 +120,8 @@ def row(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: 
                 n: T.int32 = T.truncdiv(index, WIDE * BYTES // 4)
                 at: T.int32 = index - n * (WIDE * BYTES // 4)
                 from_byte: T.int64 = T.cast(first_of(unit) + n, "int64") * w_row + T.cast(T.min(begin + at * 4, size - 4), "int64")
-                T.ptx.cp.async_.ca.shared.global_(ring.ptr_to([warp, stage, n, place_of(at // 4, n) * 4 + at % 4]), W_bytes.ptr_to([from_byte - T.int64(2)]), 4)
+                T.ptx.cp.async_.ca.shared.global_(ring.ptr_to([warp, stage, n, place_of(at // 4, n) * 4 + at % 4]),
+                                                  W_bytes.ptr_to([from_byte - T.int64(2)]), 4)
         else:
             for k in range(WIDE * BYTES // 4):
                 index: T.int32 = k * 32 + lane
