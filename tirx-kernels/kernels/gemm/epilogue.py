@@ -30,32 +30,29 @@ def activate(x, rows, columns, activation):
         for p, e in T.grid(rows, columns):
             x[p, e] = T.float32(0.5) * x[p, e] * (T.float32(1) + T.erf(x[p, e] * T.float32(0.7071067811865476)))
     elif activation >= 3:
-        # x / (1 + exp(-y)), where y is x for SiLU. (1 + tanh(z)) / 2 is 1 / (1 + exp(-2z)). Two elements share a reciprocal, which the special
-        # functions' unit computes; with a power above 63, the sum is the power.
-        power = T.alloc_local((2,), "float32")
+        # x / (1 + exp(-y)), where y is x for SiLU. (1 + tanh(z)) / 2 is 1 / (1 + exp(-2z)). Two elements share a reciprocal, since the unit of
+        # special functions is slow; so that their product is finite, the power of two ends at 63.
         total = T.alloc_local((2,), "float32")
         for p in T.unroll(rows):
             for i in T.unroll(columns // 2):
                 for e in T.unroll(2):
                     own: T.let = x[p, i * 2 + e]
-                    cubic: T.let = own * (T.float32(1.5957691216057308) + T.float32(0.07135481282558182) * own * own)
-                    power[e] = T.if_then_else(activation == 3, cubic, own) * T.float32(-LOG2_E)
-                    total[e] = T.float32(1) + T.ptx.exp2(T.min(power[e], T.float32(63)))
+                    cubic: T.let = own * (T.float32(-1.5957691216057308 * LOG2_E) + T.float32(-0.07135481282558182 * LOG2_E) * own * own)
+                    power: T.let = T.if_then_else(activation == 3, cubic, own * T.float32(-LOG2_E))
+                    total[e] = T.float32(1) + T.ptx.exp2(T.min(power, T.float32(63)))
                 both: T.let = T.ptx.rcp(total[0] * total[1])
                 for e in T.unroll(2):
-                    quotient: T.float32 = both * total[1 - e]
-                    if power[e] > T.float32(63):
-                        quotient = T.ptx.exp2(-power[e])
-                    x[p, i * 2 + e] = x[p, i * 2 + e] * quotient
+                    x[p, i * 2 + e] = x[p, i * 2 + e] * (both * total[1 - e])
 
 
 @T.inline
-def finish(sums, of_columns, warpgroup, begin, of_row, Residual, r_columns, matrix, row, column, rows, columns, own, activation, BN, out):
+def finish(sums, of_columns, of_rows, scales_rows, Residual, r_columns, matrix, row, column, rows, columns, own, activation, BN, out):
     """Scales, bias, activation and residual of a warpgroup's accumulators of a tile from column `column` of C on, in place. The thread has
-    elements `own` and `own + 1` of each 8 columns in two rows, `row` and 8 below it. `of_columns[warpgroup]` has the scales of the columns from
-    `begin` on, then the bias."""
+    elements `own` and `own + 1` of each 8 columns in two rows, `row` and 8 below it. `of_columns` has the scales of two columns and their bias,
+    then those of the next two; `of_rows` has the scales of the rows if `scales_rows`."""
     value = sums.local(BN // 2)
     x = T.alloc_local((1, 8), "float32")
+    four = T.alloc_local((4,), "float32")
     near = T.alloc_local((8,), out)
     ahead = T.alloc_local((8,), out)
 
@@ -72,27 +69,42 @@ def finish(sums, of_columns, warpgroup, begin, of_row, Residual, r_columns, matr
                 elif at < columns:
                     ahead[q * 4 + p * 2] = far[0]
 
+    @T.inline
+    def finish_by(function):
+        """With one activation in all columns: the code that runs is one piece, which the instruction cache fetches in order."""
+        for j in T.unroll(BN // 16):
+            if r_columns > 0:
+                for e in T.unroll(8):
+                    near[e] = ahead[e]
+                if j + 1 < BN // 16:
+                    fetch(j + 1)
+            for q in T.unroll(2):
+                for e in T.vectorized(4):
+                    four[e] = of_columns[((j * 2 + q) * 8 + own) * 2 + e]
+                for p in T.unroll(2):
+                    for e in T.unroll(2):
+                        x[0, q * 4 + p * 2 + e] = T.fma(value[j * 8 + q * 4 + p * 2 + e], four[e], four[2 + e])
+            activate(x, 1, 8, function)
+            if r_columns > 0:
+                for e in T.unroll(8):
+                    x[0, e] = x[0, e] + T.cast(near[e], "float32")
+            for e in T.unroll(8):
+                value[j * 8 + e] = x[0, e]
+
     if r_columns > 0:
         for e in T.unroll(8):
             ahead[e] = 0.0                         # for columns that C does not have
         fetch(0)
-    for j in T.unroll(BN // 16):
-        if r_columns > 0:
-            for e in T.unroll(8):
-                near[e] = ahead[e]
-            if j + 1 < BN // 16:
-                fetch(j + 1)
-        for q in T.unroll(2):
-            pair = T.alloc_local((2, 2), "float32")
-            for kind in T.unroll(2):
-                for e in T.vectorized(2):
-                    pair[kind, e] = of_columns[warpgroup, begin + kind * BN + (j * 2 + q) * 8 + own + e]
-            for p in T.unroll(2):
-                for e in T.unroll(2):
-                    x[0, q * 4 + p * 2 + e] = value[j * 8 + q * 4 + p * 2 + e] * (of_row[p] * pair[0, e]) + pair[1, e]
-        activate(x, 1, 8, activation)
-        if r_columns > 0:
-            for e in T.unroll(8):
-                x[0, e] = x[0, e] + T.cast(near[e], "float32")
-        for e in T.unroll(8):
-            value[j * 8 + e] = x[0, e]
+    if scales_rows:
+        for i in T.unroll(BN // 2):
+            value[i] = value[i] * of_rows[i // 2 % 2]
+    if activation == 0:
+        finish_by(0)
+    elif activation == 1:
+        finish_by(1)
+    elif activation == 2:
+        finish_by(2)
+    elif activation == 3:
+        finish_by(3)
+    else:
+        finish_by(4)

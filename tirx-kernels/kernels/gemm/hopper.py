@@ -65,9 +65,9 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), res
     mode = {64: SwizzleMode.SWIZZLE_128B_ATOM, 32: SwizzleMode.SWIZZLE_64B_ATOM, 16: SwizzleMode.SWIZZLE_32B_ATOM}[CHUNK]
     Cs = pool.alloc((2, 2, 64, CHUNK), out, layout=mma_shared_layout(out, mode, (2, 2, 64, CHUNK)), align=1024)
     if alpha is not None:
-        # The scale and the bias of each column of a tile, in the second half of a warpgroup's part of Cs.
+        # The scales of two columns of a tile and their bias, then those of the next two, in the second half of a warpgroup's part of Cs.
         pool.move_base_to(STAGES * (BM + BN) * 128)
-        of_columns = pool.alloc((2, 64 * CHUNK), "float32", align=1024)
+        of_columns = pool.alloc((2, 2, 32 * CHUNK), "float32", align=1024)
     pipe = Pipeline(pool, STAGES, full="tma", empty="mbar", init_empty=2 * CLUSTER, empty_phase_offset=1)
     pool.commit()
     T.ptx.fence.mbarrier_init()
@@ -113,17 +113,17 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), res
             m: T.let = (band * GROUP + T.truncmod(within, rows)) * (BM * CLUSTER) + rank * BM + half
             n: T.let = T.truncdiv(within, rows) * BN
             if alpha is not None:
-                # The scale and the bias of a column or two for each thread, the scales of two rows.
+                # The scale and the bias of a column or two for each thread, the scales of A and of two of its rows.
                 OWN = T.meta_var((BN + 127) // 128)
                 first: T.let = m + warp * 16 + lane // 4
                 column: T.let = warp * 32 + lane
-                of_row = T.alloc_local((2,), "float32")
+                of_rows = T.alloc_local((2,), "float32")
                 scale = T.alloc_local((OWN,), "float32")
                 shift = T.alloc_local((OWN,), out)
-                for p in T.unroll(2):
-                    of_row[p] = 1.0
-                    if sa_rows > 0:
-                        of_row[p] = ScaleA[T.min(batch, sa_batch - 1), T.min(first + p * 8, sa_rows - 1)]
+                of_rows[0] = 1.0
+                if sa_rows > 0:
+                    for p in T.unroll(2):
+                        of_rows[p] = ScaleA[T.min(batch, sa_batch - 1), T.min(first + p * 8, sa_rows - 1)]
                 for i in T.unroll(OWN):
                     scale[i] = 1.0
                     shift[i] = 0.0
@@ -136,12 +136,17 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), res
                 if starts:
                     T.ptx.cp_async.bulk.wait_group(0, True)
                 T.cuda.warpgroup_sync(8 + group)
+                alpha_of_a: T.float32 = alpha
+                if sa_rows == 1:
+                    alpha_of_a = alpha * of_rows[0]
                 for i in T.unroll(OWN):
                     if column + i * 128 < BN:
-                        of_columns[group - 1, 32 * CHUNK + column + i * 128] = alpha * scale[i]
-                        of_columns[group - 1, 32 * CHUNK + BN + column + i * 128] = T.cast(shift[i], "float32")
+                        at: T.let = (column + i * 128) // 2 * 4 + column % 2
+                        of_columns[group - 1, 1, at] = alpha_of_a * scale[i]
+                        of_columns[group - 1, 1, at + 2] = T.cast(shift[i], "float32")
                 T.cuda.warpgroup_sync(8 + group)
-                finish(sums, of_columns, group - 1, 32 * CHUNK, of_row, Residual, r_columns, batch, first, n, M, N, lane % 4 * 2, activation, BN, out)
+                columns_here = T.decl_buffer((BN * 2,), "float32", data=of_columns.ptr_to([group - 1, 1, 0]), scope="shared.dyn")
+                finish(sums, columns_here, of_rows, sa_rows > 1, Residual, r_columns, batch, first, n, M, N, lane % 4 * 2, activation, BN, out)
             store_tile(sums, rounded, Cs, C, batch, m, n, BN, CHUNK, group - 1, starts)
             tile += blocks
         if starts:
