@@ -154,10 +154,13 @@ proptest! {
     }
 }
 
-/// Several rows and columns of tiles with tails, with each tile.
+/// Several rows and columns of tiles with tails, with each tile. Another GPU has no such tiles.
 #[test]
 fn each_candidate_for_blackwell_is_right() {
     let stream = blackwell();
+    if stream.device().compute_capability().unwrap() != Some((10, 0)) {
+        return;
+    }
     let (m, n, k) = (260, 300, 200);
     let (a, b) = (numbers(m * k, 1), numbers(n * k, 2));
     let of_a = Tensor::from_slice(
