@@ -13,6 +13,7 @@ from blocks import ALIGN, PTX, SIZE, WARPS, half, power_of_two
 from few import bytes_of, each, kept, shifted
 from tvm.script import tirx as T
 
+
 @T.jit
 def row(x: T.handle, w: T.handle, s: T.handle, z: T.handle, y: T.handle, warps: T.int32, of_group: T.int32, blocks: T.int32, aligned: T.int32,
         *, dtype: T.constexpr, FORMAT: T.constexpr):
