@@ -28,7 +28,8 @@ pub(crate) fn build(root: &Path, args: &[String]) -> Result<()> {
         let archive =
             std::env::temp_dir().join(format!("tirx-kernels-{folder}-{}.tar.gz", std::process::id()));
         run(Command::new("tar")
-            .arg("-czf")
+            // As cargo compresses an archive.
+            .args(["--use-compress-program", "gzip -9", "-cf"])
             .arg(&archive)
             .arg("-C")
             .arg(&package)

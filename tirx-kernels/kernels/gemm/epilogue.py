@@ -6,6 +6,8 @@ from tvm.script import tirx as T
 from tvm.tirx.layout import S, TileLayout, laneid, wid_in_wg
 
 LOG2_E = 1.4426950408889634
+# The loop is unrolled by nvcc, so that the kernel's text stays short.
+BY_NVCC = {"pragma_unroll_explicit": False}
 BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "float8_e4m3fn": 1, "float8_e5m2": 1, "int8": 1, "int32": 4}
 
 
@@ -72,7 +74,7 @@ def finish(sums, of_columns, of_rows, scales_rows, Residual, r_columns, matrix, 
     @T.inline
     def finish_by(function):
         """With one activation in all columns: the code that runs is one piece, which the instruction cache fetches in order."""
-        for j in T.unroll(BN // 16):
+        for j in T.unroll(BN // 16, annotations=BY_NVCC):
             if r_columns > 0:
                 for e in T.unroll(8):
                     near[e] = ahead[e]
@@ -96,7 +98,7 @@ def finish(sums, of_columns, of_rows, scales_rows, Residual, r_columns, matrix, 
             ahead[e] = 0.0                         # for columns that C does not have
         fetch(0)
     if scales_rows:
-        for i in T.unroll(BN // 2):
+        for i in T.unroll(BN // 2, annotations=BY_NVCC):
             value[i] = value[i] * of_rows[i // 2 % 2]
     if activation == 0:
         finish_by(0)

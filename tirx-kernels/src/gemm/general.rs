@@ -39,8 +39,8 @@ impl<'a, T: Element> Operands<'a, T> {
 pub struct Built {
     /// The columns of the tiles of `general`, and the tiles of a cluster.
     pub(super) general: &'static [(i64, i64)],
-    /// The columns of the tiles of `tiles` of `hopper.py`, and the blocks of a cluster.
-    pub(super) tiles: &'static [(i64, i64)],
+    /// The columns of the tiles of `tiles` of `hopper.py`.
+    pub(super) tiles: &'static [i64],
     pub(super) blocks: bool,
     pub(super) columns: bool,
     /// `tiles` of `blackwell.py`.
@@ -67,8 +67,8 @@ pub enum Kernel {
     /// `general`: tiles of 128 x `columns` elements of a product, or of both products of a gate.
     /// `cluster` of them, one above the other, share their columns of B.
     General { columns: i64, cluster: i64 },
-    /// `tiles` of `hopper.py`, likewise; the copy engine stores C.
-    Tiles { columns: i64, cluster: i64 },
+    /// `tiles` of `hopper.py`: tiles of 128 x `columns` elements, which the copy engine stores.
+    Tiles { columns: i64 },
     /// `general` with scales of blocks: tiles of 128 x 128 elements.
     Scaled { cluster: i64 },
     /// `columns` of `hopper.py` in two parts of K: tiles of `rows` rows and 64 columns.
@@ -84,6 +84,9 @@ pub enum Kernel {
 
 /// Cycles of a step of 128 bytes along K for a column of a tile.
 const STEP: f64 = 4.4;
+
+/// The columns of the tiles of `tiles` that are built for a B that is contiguous along its columns.
+const TURNED: i64 = 128;
 
 /// The rows of the tiles of `columns` that are built.
 const COLUMNS_ROWS: [usize; 3] = [16, 64, 128];
@@ -202,14 +205,11 @@ pub(super) fn with_call<T: Element, O: Element>(
         Kernel::General {
             columns: of_tile,
             cluster,
-        }
-        | Kernel::Tiles {
-            columns: of_tile,
-            cluster,
         } => {
             let of_tile = if up.is_some() { of_tile / 2 } else { of_tile };
             clusters(&machine, operands, of_tile as usize, cluster as usize)?
         }
+        Kernel::Tiles { columns } => clusters(&machine, operands, columns as usize, 1)?,
         Kernel::Scaled { cluster } => clusters(&machine, operands, 128, cluster as usize)?,
         Kernel::TensorMemory { tile, .. } => tile.blocks,
         Kernel::Columns { .. } | Kernel::Blocks { .. } => 0,
@@ -343,10 +343,10 @@ fn choose<T: Element>(
             });
         let stored = vectors && c == Contiguous::Columns;
         let tiles = (operands.built.tiles.iter())
-            .filter(|(columns, _)| stored && (!turned_b || columns % 128 == 0) && !(few && extents.m <= 64))
-            .map(|&(columns, cluster)| {
-                let time = time_of(columns, cluster, choice::step_of_tile(columns));
-                (time, Kernel::Tiles { columns, cluster })
+            .filter(|&&columns| stored && (!turned_b || columns == TURNED) && !(few && extents.m <= 64))
+            .map(|&columns| {
+                let time = time_of(columns, 1, choice::step_of_tile(columns));
+                (time, Kernel::Tiles { columns })
             });
         let rows = rows as i64;
         let columns = (

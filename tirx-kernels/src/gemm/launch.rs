@@ -117,10 +117,10 @@ macro_rules! fused {
 
 /// Calls `tiles` of `hopper.py` with compile-time values.
 macro_rules! tiles {
-    ($name:ident($call:ident, $c:ident) { $($field:ident: $value:expr),* }) => {{
+    ($name:ident($call:ident, $c:ident) $({ $($field:ident: $value:expr),* })?) => {{
         kernels::$name::launch(
             $call.stream,
-            kernels::$name::Constexpr { $($field: $value),* },
+            $(kernels::$name::Constexpr { $($field: $value),* },)?
             $call.a,
             &$call.b,
             $c,
@@ -200,16 +200,15 @@ macro_rules! groups {
     };
 }
 
-/// The tiles of `tiles` with more than C = A B for 16 bits, and for e4m3.
-const TILES: [(i64, i64); 5] = [(48, 1), (64, 1), (128, 1), (192, 1), (256, 1)];
-const TILES_OF_E4M3: [(i64, i64); 6] = [(48, 1), (64, 1), (128, 1), (192, 1), (256, 1), (256, 2)];
+/// The columns of the tiles of `tiles` with more than C = A B.
+const TILES: [i64; 5] = [48, 64, 128, 192, 256];
 
 /// All products of an element type of 16 bits, which have kernels for B in both orders.
 macro_rules! sixteen_bits {
     ($ty:ty, $general:ident, $blocks:ident) => {
         products!($ty => $ty, Built { tiles: &TILES, blocks: true, columns: true, tensor_memory: true, ..Built::GENERAL }, |call, c| {
-            Kernel::Tiles { columns, .. } => match call.turned_b {
-                true => tiles!(gemm_tiles_fused_turned(call, c) { BN: columns }),
+            Kernel::Tiles { columns } => match call.turned_b {
+                true => tiles!(gemm_tiles_fused_turned(call, c)),
                 false => tiles!(gemm_tiles_fused(call, c) { BN: columns }),
             },
             Kernel::General { columns, .. } => general!($general(call, [], c, []) { BN: columns, TRANS_B: call.turned_b }),
@@ -250,12 +249,9 @@ const E4M3: Built = Built {
     ..Built::GENERAL
 };
 
-products!(f8e4m3 => bf16, Built { general: &[(128, 1)], tiles: &TILES_OF_E4M3, columns: true, scaled: true, ..E4M3 }, |call, c| {
+products!(f8e4m3 => bf16, Built { general: &[(128, 1)], tiles: &TILES, columns: true, scaled: true, ..E4M3 }, |call, c| {
     Kernel::General { .. } => general!(gemm_general_fp8(call, [], c, [])),
-    Kernel::Tiles { cluster: 2, .. } => tiles!(gemm_tiles_fp8_pairs(call, c) {
-        dtype: "float8_e4m3fn", out: "bfloat16", BN: 256, CLUSTER: 2
-    }),
-    Kernel::Tiles { columns, .. } => tiles!(gemm_tiles_fp8(call, c) { dtype: "float8_e4m3fn", out: "bfloat16", BN: columns }),
+    Kernel::Tiles { columns } => tiles!(gemm_tiles_fp8(call, c) { dtype: "float8_e4m3fn", out: "bfloat16", BN: columns }),
     Kernel::Columns { rows } => fused!(gemm_columns_fp8(call, c) { dtype: "float8_e4m3fn", out: "bfloat16", BN: rows }),
     Kernel::Scaled { cluster } => general!(gemm_scaled(call, [], c, []) { CLUSTER: cluster }),
 });
