@@ -205,19 +205,18 @@ const TILES: [i64; 5] = [48, 64, 128, 192, 256];
 
 /// All products of an element type of 16 bits, which have kernels for B in both orders.
 macro_rules! sixteen_bits {
-    ($ty:ty, $general:ident, $blocks:ident) => {
-        products!($ty => $ty, Built { tiles: &TILES, blocks: true, columns: true, tensor_memory: true, ..Built::GENERAL }, |call, c| {
+    ($ty:ty, $blocks:ident) => {
+        products!($ty => $ty, Built { general: &[], tiles: &TILES, blocks: true, columns: true, tensor_memory: true, ..Built::GENERAL }, |call, c| {
             Kernel::Tiles { columns } => match call.turned_b {
                 true => tiles!(gemm_tiles_fused_turned(call, c)),
                 false => tiles!(gemm_tiles_fused(call, c) { BN: columns }),
             },
-            Kernel::General { columns, .. } => general!($general(call, [], c, []) { BN: columns, TRANS_B: call.turned_b }),
             Kernel::Columns { rows } => fused!(gemm_columns_fused(call, c) { BN: rows, TRANS_B: call.turned_b }),
             Kernel::TensorMemory { tile, turned_a } => tensor_memory!(gemm_tensor_memory(call, c) tile, turned_a),
             Kernel::Blocks { aligned } => fused!($blocks(call, c) { ALIGNED: aligned }),
         });
         products!($ty => f32, Built { blocks: true, tensor_memory: true, ..Built::GENERAL }, |call, c| {
-            Kernel::General { columns, .. } => general!($general(call, [], c, []) { BN: columns, TRANS_B: call.turned_b }),
+            Kernel::General { columns, .. } => general!(gemm_general_to_f32(call, [], c, []) { BN: columns, TRANS_B: call.turned_b }),
             Kernel::TensorMemory { tile, turned_a } => tensor_memory!(gemm_tensor_memory_f32(call, c) tile, turned_a),
             Kernel::Blocks { aligned } => fused!($blocks(call, c) { ALIGNED: aligned }),
         });
@@ -241,8 +240,8 @@ macro_rules! sixteen_bits {
     };
 }
 
-sixteen_bits!(bf16, gemm_general_bf16, gemm_blocks_bf16);
-sixteen_bits!(f16, gemm_general_f16, gemm_blocks_f16);
+sixteen_bits!(bf16, gemm_blocks_bf16);
+sixteen_bits!(f16, gemm_blocks_f16);
 
 const E4M3: Built = Built {
     general: &[(128, 1), (256, 2)],
