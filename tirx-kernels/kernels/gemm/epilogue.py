@@ -48,10 +48,10 @@ def activate(x, rows, columns, activation):
 
 
 @T.inline
-def finish(sums, of_columns, of_rows, scales_rows, Residual, r_columns, matrix, row, column, rows, columns, own, activation, BN, out):
+def finish(sums, of_columns, of_rows, has_row_scales, Residual, r_columns, matrix, row, column, rows, columns, own, activation, BN, out):
     """Scales, bias, activation and residual of a warpgroup's accumulators of a tile from column `column` of C on, in place. The thread has
     elements `own` and `own + 1` of each 8 columns in two rows, `row` and 8 below it. `of_columns` has the scales of two columns and their bias,
-    then those of the next two; `of_rows` has the scales of the rows if `scales_rows`."""
+    then those of the next two; `of_rows` has the scales of the rows if `has_row_scales`."""
     value = sums.local(BN // 2)
     x = T.alloc_local((1, 8), "float32")
     four = T.alloc_local((4,), "float32")
@@ -97,7 +97,7 @@ def finish(sums, of_columns, of_rows, scales_rows, Residual, r_columns, matrix, 
         for e in T.unroll(8):
             ahead[e] = 0.0                         # for columns that C does not have
         fetch(0)
-    if scales_rows:
+    if has_row_scales:
         for i in T.unroll(BN // 2, annotations=BY_NVCC):
             value[i] = value[i] * of_rows[i // 2 % 2]
     if activation == 0:

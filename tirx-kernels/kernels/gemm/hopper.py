@@ -1,7 +1,8 @@
-"""Matrix products for Hopper: C = A B in 16 bits with float32 accumulators, for any M, N and K.
+"""Matrix products for Hopper of 16 bits and of e4m3, with float32 accumulators, for any M, N and K: C = A B, or with scales, bias, activation
+and residual.
 
 `TRANS_A` and `TRANS_B` describe the memory of the operands. Without them the rows of A and the columns of B are contiguous,
-so that a tensor copy fetches 64 neighbors along K. Tiles at the edges are filled with zeros and stored in part by the copy engine.
+so that a tensor copy fetches 128 bytes of neighbors along K. Tiles at the edges are filled with zeros and stored in part by the copy engine.
 """
 
 from __future__ import annotations
@@ -29,13 +30,10 @@ def operands(a, b, c, dtype, TRANS_A, TRANS_B, out=None):
 @T.jit
 def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), residual: T.Optional(T.handle), scale_a: T.Optional(T.handle),
           scale_b: T.Optional(T.handle), alpha: T.Optional(T.float32), activation: T.Optional(T.int32), blocks: T.int32, *, dtype: T.constexpr,
-          out: T.constexpr = "", BN: T.constexpr = 256, TRANS_A: T.constexpr = False, TRANS_B: T.constexpr = False,
-          CLUSTER: T.constexpr = 1):
+          out: T.constexpr = "", BN: T.constexpr = 256, TRANS_A: T.constexpr = False, TRANS_B: T.constexpr = False):
     """Tiles of 128 x BN elements. One warp copies operands into a ring of stages, two warpgroups multiply 64 rows each, and
-    the copy engine stores a tile while the next one is computed.
-
-    The blocks of a CLUSTER take tiles one above the other, and each copies a part of B for all; `blocks` is the number of clusters. With
-    `alpha`, C is that of `general` in `general.py`, of type `out`; the other optional parameters belong to it."""
+    the copy engine stores a tile while the next one is computed. With `alpha`, C is that of `general` in `general.py`, of type `out`; the other
+    optional parameters belong to it."""
     BM, BK = T.meta_var(128), T.meta_var(128 // BYTES[dtype])
     CHUNK = T.meta_var(64 if BN % 64 == 0 else 32 if BN % 32 == 0 else 16)
     STAGES = T.meta_var(stages(BN))
@@ -50,12 +48,7 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), res
     T.attr({"tirx.launch_bounds_min_blocks_per_sm": 1})
     T.attr({"tirx.use_programtic_dependent_launch": True})
     T.ptx.griddepcontrol.launch_dependents()
-    if CLUSTER > 1:
-        rank, block = T.cta_id([CLUSTER, blocks])
-        T.cta_id_in_cluster([CLUSTER, 1])
-    else:
-        block = T.cta_id([blocks])
-        rank = T.meta_var(0)
+    block = T.cta_id([blocks])
     group = T.warpgroup_id([3])
     warp = T.warp_id_in_wg([4])
     lane = T.lane_id([32])
@@ -68,17 +61,14 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), res
         # The scales of two columns of a tile and their bias, then those of the next two, in the second half of a warpgroup's part of Cs.
         pool.move_base_to(STAGES * (BM + BN) * 128)
         of_columns = pool.alloc((2, 2, 32 * CHUNK), "float32", align=1024)
-    pipe = Pipeline(pool, STAGES, full="tma", empty="mbar", init_empty=2 * CLUSTER, empty_phase_offset=1)
+    pipe = Pipeline(pool, STAGES, full="tma", empty="mbar", init_empty=2, empty_phase_offset=1)
     pool.commit()
     T.ptx.fence.mbarrier_init()
-    if CLUSTER > 1:
-        T.cuda.cluster_sync()
-    else:
-        T.cuda.cta_sync()
+    T.cuda.cta_sync()
     T.ptx.griddepcontrol.wait()
     ring = PipelineState(STAGES, 0)
     across: T.let = T.truncdiv(N + (BN - 1), BN)
-    down: T.let = T.truncdiv(M + (BM * CLUSTER - 1), BM * CLUSTER)
+    down: T.let = T.truncdiv(M + (BM - 1), BM)
     steps: T.let = T.truncdiv(K + (BK - 1), BK)
     tile: T.int32 = block
     if group == 0:
@@ -92,9 +82,9 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), res
                     band: T.let = T.truncdiv(here, GROUP * across)
                     rows: T.let = T.min(down - band * GROUP, GROUP)
                     within: T.let = here - band * (GROUP * across)
-                    m: T.let = (band * GROUP + T.truncmod(within, rows)) * (BM * CLUSTER) + rank * BM
+                    m: T.let = (band * GROUP + T.truncmod(within, rows)) * BM
                     n: T.let = T.truncdiv(within, rows) * BN
-                    copy_operands(pipe, ring, As, Bs, A, batch, m, B, batch, n, steps, BM, BN, BK, TRANS_A, TRANS_B, rank, CLUSTER)
+                    copy_operands(pipe, ring, As, Bs, A, batch, m, B, batch, n, steps, BM, BN, BK, TRANS_A, TRANS_B)
                     tile += blocks
     else:
         T.ptx.setmaxnreg(True, 232)
@@ -110,7 +100,7 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), res
             band: T.let = T.truncdiv(here, GROUP * across)
             rows: T.let = T.min(down - band * GROUP, GROUP)
             within: T.let = here - band * (GROUP * across)
-            m: T.let = (band * GROUP + T.truncmod(within, rows)) * (BM * CLUSTER) + rank * BM + half
+            m: T.let = (band * GROUP + T.truncmod(within, rows)) * BM + half
             n: T.let = T.truncdiv(within, rows) * BN
             if alpha is not None:
                 # The scale and the bias of a column or two for each thread, the scales of A and of two of its rows.
@@ -131,7 +121,7 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), res
                         scale[i] = ScaleB[T.min(batch, sb_batch - 1), T.min(n + column + i * 128, sb_columns - 1)]
                     if bias_columns > 0:
                         shift[i] = Bias[T.min(batch, bias_batch - 1), T.min(n + column + i * 128, bias_columns - 1)]
-            multiply_others(pipe, ring, sums, As, Bs, half, steps, warp, lane, STAGES, TRANS_A, TRANS_B, CLUSTER)
+            multiply_others(pipe, ring, sums, As, Bs, half, steps, warp, lane, STAGES, TRANS_A, TRANS_B)
             if alpha is not None:
                 if starts:
                     T.ptx.cp_async.bulk.wait_group(0, True)
@@ -151,9 +141,6 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), res
             tile += blocks
         if starts:
             T.ptx.cp_async.bulk.wait_group(0, False)
-    if CLUSTER > 1:
-        # A block's barriers are there until the others have arrived at them.
-        T.cuda.cluster_sync()
 
 
 @T.jit

@@ -16,7 +16,7 @@ def stages(columns):
 
 
 @T.inline
-def copy_part(to, stage, source, matrix, first, k, extent, depth, turned, bar, rank, sharing):
+def copy_part(to, stage, source, matrix, first, k, extent, depth, turned, bar, rank=0, sharing=1):
     """Copies `extent` rows of a matrix, or columns if it is `turned`, into a stage. `sharing` blocks copy a part each, for all of them."""
     PART = T.meta_var(extent // sharing)
     if sharing == 1:
@@ -35,20 +35,20 @@ def copy_part(to, stage, source, matrix, first, k, extent, depth, turned, bar, r
 
 
 @T.inline
-def copy_operands(pipe, ring, As, Bs, A, of_a, m, B, of_b, n, steps, rows, columns, depth, TRANS_A, TRANS_B, rank=0, CLUSTER=1):
+def copy_operands(pipe, ring, As, Bs, A, of_a, m, B, of_b, n, steps, rows, columns, depth, TRANS_A, TRANS_B):
     """Copies the operands of a tile from row `m` of matrix `of_a` of A and column `n` of matrix `of_b` of B, `depth` elements along K at a
-    time. The tiles of a cluster are one above the other, and each block copies a part of B for all; `rank` is this block."""
+    time."""
     for k in range(steps):
         pipe.empty.wait(ring.stage, ring.phase)
         pipe.full.arrive(ring.stage, (rows + columns) * depth * BYTES[A.dtype])
         bar: T.let = pipe.full.ptr_to([ring.stage])
-        copy_part(As, ring.stage, A, of_a, m, k * depth, rows, depth, TRANS_A, bar, rank, 1)
-        copy_part(Bs, ring.stage, B, of_b, n, k * depth, columns, depth, TRANS_B, bar, rank, CLUSTER)
+        copy_part(As, ring.stage, A, of_a, m, k * depth, rows, depth, TRANS_A, bar)
+        copy_part(Bs, ring.stage, B, of_b, n, k * depth, columns, depth, TRANS_B, bar)
         ring.advance()
 
 
 @T.inline
-def release(pipe, stage, has_read, warp, lane, CLUSTER):
+def release(pipe, stage, has_read, warp, lane, CLUSTER=1):
     """If the warpgroup has read a stage, gives it back to each block of the cluster, since all of them copy into it. An arrival under a
     predicate is no branch: a branch between MMAs can make nvcc wait for each of them."""
     if CLUSTER > 1:
@@ -70,14 +70,14 @@ def multiply_stage(pipe, ring, sums, As, Bs, row, accum, TRANS_A, TRANS_B):
 
 
 @T.inline
-def multiply_others(pipe, ring, sums, As, Bs, row, steps, warp, lane, STAGES, TRANS_A, TRANS_B, CLUSTER=1):
+def multiply_others(pipe, ring, sums, As, Bs, row, steps, warp, lane, STAGES, TRANS_A, TRANS_B):
     """The stages behind the first one. Each stage is given back when the next MMA is under way."""
     for k in range(1, steps):
         multiply_stage(pipe, ring, sums, As, Bs, row, True, TRANS_A, TRANS_B)
         T.ptx.wgmma.wait_group(1)
-        release(pipe, (ring.stage + STAGES - 2) % STAGES, True, warp, lane, CLUSTER)
+        release(pipe, (ring.stage + STAGES - 2) % STAGES, True, warp, lane)
     T.ptx.wgmma.wait_group(0)
-    release(pipe, (ring.stage + STAGES - 1) % STAGES, True, warp, lane, CLUSTER)
+    release(pipe, (ring.stage + STAGES - 1) % STAGES, True, warp, lane)
 
 
 @T.inline

@@ -1,4 +1,4 @@
-//! The kernel `general`: checks of the optional operands and the choice of a tile.
+//! Products with more than C = A B: checks of the optional operands and the choice among the kernels for them.
 
 use tirx_rt::{Element, Stream, Tensor, View};
 
@@ -22,7 +22,7 @@ pub(super) struct Operands<'a, T: Element> {
 }
 
 impl<'a, T: Element> Operands<'a, T> {
-    /// Those of a product without a gate and groups, which only `general` computes.
+    /// Those of a product without a gate and groups, by `general` alone; the caller names the other kernels that are built.
     pub(super) fn new(a: &'a Tensor<T>, b: &'a Tensor<T>) -> Operands<'a, T> {
         Operands {
             a,

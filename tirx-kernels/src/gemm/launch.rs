@@ -95,29 +95,9 @@ macro_rules! general {
     }};
 }
 
-/// Calls `columns` or `blocks` with compile-time values.
+/// Calls `columns`, `blocks` or `tiles` of `hopper.py`, which also takes the blocks of its grid, with compile-time values.
 macro_rules! fused {
-    ($name:ident($call:ident, $c:ident) { $($field:ident: $value:expr),* }) => {{
-        kernels::$name::launch(
-            $call.stream,
-            kernels::$name::Constexpr { $($field: $value),* },
-            $call.a,
-            &$call.b,
-            $c,
-            $call.bias,
-            $call.residual,
-            $call.scale_a,
-            $call.scale_b,
-            $call.alpha,
-            $call.activation,
-        )?;
-        Ok(())
-    }};
-}
-
-/// Calls `tiles` of `hopper.py` with compile-time values.
-macro_rules! tiles {
-    ($name:ident($call:ident, $c:ident) $({ $($field:ident: $value:expr),* })?) => {{
+    ($name:ident($call:ident, $c:ident $(, $blocks:expr)?) $({ $($field:ident: $value:expr),* })?) => {{
         kernels::$name::launch(
             $call.stream,
             $(kernels::$name::Constexpr { $($field: $value),* },)?
@@ -130,7 +110,7 @@ macro_rules! tiles {
             $call.scale_b,
             $call.alpha,
             $call.activation,
-            $call.blocks,
+            $($blocks,)?
         )?;
         Ok(())
     }};
@@ -208,8 +188,8 @@ macro_rules! sixteen_bits {
     ($ty:ty, $blocks:ident) => {
         products!($ty => $ty, Built { general: &[], tiles: &TILES, blocks: true, columns: true, tensor_memory: true, ..Built::GENERAL }, |call, c| {
             Kernel::Tiles { columns } => match call.turned_b {
-                true => tiles!(gemm_tiles_fused_turned(call, c)),
-                false => tiles!(gemm_tiles_fused(call, c) { BN: columns }),
+                true => fused!(gemm_tiles_fused_turned(call, c, call.blocks)),
+                false => fused!(gemm_tiles_fused(call, c, call.blocks) { BN: columns }),
             },
             Kernel::Columns { rows } => fused!(gemm_columns_fused(call, c) { BN: rows, TRANS_B: call.turned_b }),
             Kernel::TensorMemory { tile, turned_a } => tensor_memory!(gemm_tensor_memory(call, c) tile, turned_a),
@@ -250,7 +230,7 @@ const E4M3: Built = Built {
 
 products!(f8e4m3 => bf16, Built { general: &[(128, 1)], tiles: &TILES, columns: true, scaled: true, ..E4M3 }, |call, c| {
     Kernel::General { .. } => general!(gemm_general_fp8(call, [], c, [])),
-    Kernel::Tiles { columns } => tiles!(gemm_tiles_fp8(call, c) { dtype: "float8_e4m3fn", out: "bfloat16", BN: columns }),
+    Kernel::Tiles { columns } => fused!(gemm_tiles_fp8(call, c, call.blocks) { dtype: "float8_e4m3fn", out: "bfloat16", BN: columns }),
     Kernel::Columns { rows } => fused!(gemm_columns_fp8(call, c) { dtype: "float8_e4m3fn", out: "bfloat16", BN: rows }),
     Kernel::Scaled { cluster } => general!(gemm_scaled(call, [], c, []) { CLUSTER: cluster }),
 });
