@@ -11,7 +11,7 @@ from tvm.backend.cuda.tile_primitive.tma_utils import SwizzleMode, mma_shared_la
 from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
 
-from epilogue import accumulator
+from epilogue import BYTES, accumulator
 from loop import GROUP, PART, copy_operands, multiply_others, multiply_stage, rows_of, stages, store_tile
 
 
@@ -55,30 +55,31 @@ def store(pointer, value, row, dtype):
 #   A: bfloat16[2x3x16] = ((1 if k == j else 0) + (2 if k == i else 0)) if i == rank else 0 -> (1 if k == j else 0) + (2 if k == i else 0)
 #   B: bfloat16[1x24x16] = k + j % 3 + 16 * rank
 #   C: bfloat16[2x3x24] = 0 -> j + 2 * i + 3 * (k % 3 + 16 * rank)
-#   F: uint32[7] = 0 -> [1, 1, 1, 1, 9, 3 if rank == 1 else 0, 3 if rank == 0 else 0][i]
+#   F: uint32[6] = 0 -> [1, 1, 1, 1, rank, 1 - rank][i]
 #   Rows: uint64[2] = "A@" + str(i)
 #   Flags: uint64[2] = "F@" + str(i)
 #   me = rank
 #   turn = 1
-#   ticket = 0
-#   blocks = 2
+#   blocks = 1
+#   copiers = 1
 @T.jit
 def gather(a: T.handle, b: T.handle, c: T.handle, flags: T.handle, rows_of_ranks: T.handle, flags_of_ranks: T.handle, me: T.int32,
-           turn: T.uint32, ticket: T.uint32, blocks: T.int32, *, dtype: T.constexpr, BN: T.constexpr = 256):
+           turn: T.uint32, blocks: T.int32, copiers: T.int32, *, dtype: T.constexpr, BN: T.constexpr = 256):
     """C = A B, where rank `r` has matrix `r` of A. All other matrices are copied from their ranks into A, and multiplied as they arrive.
 
-    Warps that would be idle copy rows, in the order in which their tiles are computed. A warp takes the number of a row when it can copy it, so each
-    row that others wait for belongs to a warp that runs, for any number of resident blocks. `ticket` is the first number of
-    this launch. The kernel ends on a rank when no other rank reads the rank's rows any more.
+    The first `copiers` blocks copy, one thread of each: bulk copies through all of its shared memory, in the order in which the rows are multiplied.
+    The other `blocks` multiply, and wait for rows only. All copiers must be resident. The kernel ends on a rank when no other rank reads the rank's
+    rows any more.
 
     | flags | |
     |---|---|
     | 0 to RANKS - 1 | the launch in which the rank has begun: its rows are complete |
     | RANKS to 2 RANKS - 1 | the launch in which the rank has read the rows of this rank |
-    | 2 RANKS | the next number of a row |
-    | from 2 RANKS + 1 on | the rows that have arrived, for each matrix and each 128 rows |
+    | from 2 RANKS on | the pieces that have arrived, for each matrix and each 128 rows |
     """
-    BM, BK, VECTORS = T.meta_var(128), T.meta_var(64), T.meta_var(4)
+    BM, BK = T.meta_var(128), T.meta_var(64)
+    # Pieces of 16 KB on their way: some from the other rank, some to this rank's memory.
+    PIECE, SLOTS, COMING = T.meta_var(8192), T.meta_var(12), T.meta_var(9)
     CHUNK = T.meta_var(64)
     STAGES = T.meta_var(stages(BN))
     RANKS, M, N, K, FLAGS = (T.int32() for _ in range(5))
@@ -91,7 +92,7 @@ def gather(a: T.handle, b: T.handle, c: T.handle, flags: T.handle, rows_of_ranks
     Flags = T.match_buffer(flags_of_ranks, (RANKS,), "uint64")
     T.device_entry()
     T.attr({"tirx.launch_bounds_min_blocks_per_sm": 1})
-    block = T.cta_id([blocks])
+    number = T.cta_id([copiers + blocks])
     group = T.warpgroup_id([3])
     warp = T.warp_id_in_wg([4])
     lane = T.lane_id([32])
@@ -100,15 +101,20 @@ def gather(a: T.handle, b: T.handle, c: T.handle, flags: T.handle, rows_of_ranks
     Bs = pool.alloc_tcgen05_mma_AB((STAGES, BN, BK), dtype)
     Cs = pool.alloc((2, 2, 64, CHUNK), dtype, layout=mma_shared_layout(dtype, SwizzleMode.SWIZZLE_128B_ATOM, (2, 2, 64, CHUNK)), align=1024)
     pipe = Pipeline(pool, STAGES, full="tma", empty="mbar", init_empty=2, empty_phase_offset=1)
+    copies = Pipeline(pool, SLOTS, full="tma", empty="mbar", init_empty=1)
+    pool.move_base_to(0)
+    pieces = pool.alloc((SLOTS, PIECE), dtype, align=1024)
     pool.commit()
     T.ptx.fence.mbarrier_init()
     T.cuda.cta_sync()
     ring = PipelineState(STAGES, 0)
-    ARRIVED: T.let = 2 * RANKS + 1
+    ARRIVED: T.let = 2 * RANKS
+    # Pieces of 128 rows. The last rows may have fewer; those without elements arrive, too.
+    of_part: T.let = T.truncdiv(BM * K + (PIECE - 1), PIECE)
     across: T.let = T.truncdiv(N + (BN - 1), BN)
     down: T.let = T.truncdiv(M + (BM - 1), BM)
     steps: T.let = T.truncdiv(K + (BK - 1), BK)
-    tile: T.int32 = block
+    tile: T.int32 = number - copiers
 
     @T.inline
     def place():
@@ -125,62 +131,85 @@ def gather(a: T.handle, b: T.handle, c: T.handle, flags: T.handle, rows_of_ranks
     matrix: T.int32 = 0
     m: T.int32 = 0
     n: T.int32 = 0
-    if group == 0:
+    if number < copiers:
+        if group == 0 and warp == 0:
+            if number == 0:
+                tell(FLAGS, Flags, RANKS, me, turn, lane)
+            if T.ptx.elect_sync():
+                here = T.decl_buffer((RANKS * M * K,), dtype, data=A.data)
+                all: T.let = (RANKS - 1) * down * of_part
+                own: T.let = T.truncdiv(all - number + (copiers - 1), copiers)
+                matrix_of = T.alloc_local((1,), "int32")
+                part_of = T.alloc_local((1,), "int32")
+                begin = T.alloc_local((1,), "int32")
+                count = T.alloc_local((1,), "int32")
+
+                @T.inline
+                def find(i):
+                    """The matrix and the 128 rows of piece i of this block, its first element in A and its elements."""
+                    turned: T.let = T.truncdiv(number + i * copiers, down * of_part)
+                    rest: T.let = number + i * copiers - turned * (down * of_part)
+                    matrix_of[0] = T.truncmod(me + 1 + turned, RANKS)
+                    part_of[0] = T.truncdiv(rest, of_part)
+                    first: T.let = part_of[0] * (BM * K) + (rest - part_of[0] * of_part) * PIECE
+                    begin[0] = matrix_of[0] * (M * K) + first
+                    count[0] = T.max(T.min(T.min((part_of[0] + 1) * BM, M) * K - first, PIECE), 0)
+
+                @T.inline
+                def arrived(i):
+                    find(i)
+                    T.ptx.fence.proxy_async("global")
+                    T.ptx.red_scalar(F.ptr_to([ARRIVED + matrix_of[0] * down + part_of[0]]), T.uint32(1), sem="release", scope="gpu", op="add",
+                                     ptx_type="u32")
+
+                for i in range(own + COMING):
+                    slot: T.let = i % SLOTS
+                    if i < own:
+                        # The piece that was in the slot has left it.
+                        T.ptx.cp_async.bulk.wait_group(SLOTS - COMING - 1, True)
+                        find(i)
+                        wait_until(F.ptr_to([matrix_of[0]]), turn, "sys")
+                        copies.full.arrive(slot, count[0] * BYTES[dtype])
+                        if count[0] > 0:
+                            there = T.decl_buffer((RANKS * M * K,), dtype, data=T.reinterpret("handle", Rows[matrix_of[0]]))
+                            T.ptx.cp_async_bulk_g2s_cluster(pieces.ptr_to([slot, 0]), there.ptr_to([begin[0]]), count[0] * BYTES[dtype],
+                                                            copies.full.ptr_to([slot]))
+                    if i >= COMING:
+                        back: T.let = i - COMING
+                        find(back)
+                        copies.full.wait(back % SLOTS, back // SLOTS % 2)
+                        if count[0] > 0:
+                            T.ptx.cp_async_bulk_s2g(here.ptr_to([begin[0]]), pieces.ptr_to([back % SLOTS, 0]), count[0] * BYTES[dtype])
+                        T.ptx.cp_async.bulk.commit_group()
+                        if back >= SLOTS - COMING:
+                            T.ptx.cp_async.bulk.wait_group(SLOTS - COMING, False)
+                            arrived(back - (SLOTS - COMING))
+                T.ptx.cp_async.bulk.wait_group(0, False)
+                for i in range(T.max(own - (SLOTS - COMING), 0), own):
+                    arrived(i)
+        elif group == 0 and warp == 1 and number == 0:
+            # It waits for the copies, and then for the other ranks.
+            for other in range(1, RANKS):
+                for step in range(T.truncdiv(down + 31, 32)):
+                    part: T.let = step * 32 + lane
+                    if part < down:
+                        wait_until(F.ptr_to([ARRIVED + T.truncmod(me + other, RANKS) * down + part]), turn * T.cast(of_part, "uint32"), "gpu")
+            tell(FLAGS, Flags, RANKS, RANKS + me, turn, lane)
+            for step in range(T.truncdiv(RANKS + 31, 32)):
+                if step * 32 + lane < RANKS:
+                    wait_until(F.ptr_to([RANKS + step * 32 + lane]), turn, "sys")
+    elif group == 0:
         T.ptx.setmaxnreg(False, 40)
         if warp == 0:
             if T.ptx.elect_sync():
                 while tile < RANKS * down * across:
                     place()
                     if matrix != me:
-                        part: T.let = T.truncdiv(m, BM)
-                        wait_until(F.ptr_to([ARRIVED + matrix * down + part]), turn * T.cast(T.min(M - m, BM), "uint32"), "gpu")
-                        # Threads have written the rows, and tensor copies read them.
+                        wait_until(F.ptr_to([ARRIVED + matrix * down + T.truncdiv(m, BM)]), turn * T.cast(of_part, "uint32"), "gpu")
+                        # The copy engine has written the rows, and it reads them.
                         T.ptx.fence.proxy_async("global")
                     copy_operands(pipe, ring, As, Bs, A, matrix, m, B, 0, n, steps, BM, BN, BK, False, False)
                     tile += blocks
-        else:
-            kept = T.alloc_local((VECTORS, 8), dtype)
-            taken = T.alloc_local((1,), "uint32")
-            number: T.int32 = 0
-            while number < (RANKS - 1) * M:
-                taken[0] = T.uint32(0)
-                if lane == 0:
-                    taken[0] = T.ptx.atom_scalar(F.ptr_to([2 * RANKS]), T.uint32(1), sem="relaxed", scope="gpu", op="add", ptx_type="u32")
-                number = T.cast(T.tvm_warp_shuffle(T.uint32(0xFFFFFFFF), taken[0], 0, 32, 32) - ticket, "int32")
-                if number == 0:
-                    tell(FLAGS, Flags, RANKS, me, turn, lane)
-                if number < (RANKS - 1) * M:
-                    source: T.let = T.truncmod(me + 1 + T.truncdiv(number, M), RANKS)
-                    row: T.let = T.truncmod(number, M)
-                    if lane == 0:
-                        wait_until(F.ptr_to([source]), turn, "sys")
-                    T.cuda.warp_sync()
-                    there = T.decl_buffer((RANKS, M, K), dtype, data=T.reinterpret("handle", Rows[source]))
-                    for step in range(T.truncdiv(K + (VECTORS * 256 - 1), VECTORS * 256)):
-                        for v in T.unroll(VECTORS):
-                            column: T.let = step * (VECTORS * 256) + v * 256 + lane * 8
-                            if column < K:
-                                load(kept, v, there.ptr_to([source, row, column]), dtype)
-                        for v in T.unroll(VECTORS):
-                            column: T.let = step * (VECTORS * 256) + v * 256 + lane * 8
-                            if column < K:
-                                store(A.ptr_to([source, row, column]), kept, v, dtype)
-                    T.cuda.warp_sync()
-                    if lane == 0:
-                        T.ptx.red_scalar(F.ptr_to([ARRIVED + source * down + T.truncdiv(row, BM)]), T.uint32(1), sem="release", scope="gpu",
-                                         op="add", ptx_type="u32")
-            if number == (RANKS - 1) * M:
-                # The first warp without a row waits for those that still copy, and then for the other ranks.
-                for other in range(1, RANKS):
-                    for step in range(T.truncdiv(down + 31, 32)):
-                        part: T.let = step * 32 + lane
-                        if part < down:
-                            wait_until(F.ptr_to([ARRIVED + T.truncmod(me + other, RANKS) * down + part]),
-                                       turn * T.cast(T.min(M - part * BM, BM), "uint32"), "gpu")
-                tell(FLAGS, Flags, RANKS, RANKS + me, turn, lane)
-                for step in range(T.truncdiv(RANKS + 31, 32)):
-                    if step * 32 + lane < RANKS:
-                        wait_until(F.ptr_to([RANKS + step * 32 + lane]), turn, "sys")
     else:
         T.ptx.setmaxnreg(True, 232)
         half: T.let = (group - 1) * 64
