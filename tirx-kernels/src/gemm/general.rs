@@ -229,6 +229,7 @@ pub(super) fn with_call<T: Element, O: Element>(
         activation: Activation::number(matmul.activation),
         vectors: i32::from(vectors),
         turned_b,
+        constant_b: i32::from(matmul.constant_b),
         blocks,
     };
     launch(&call, kernel, c)
