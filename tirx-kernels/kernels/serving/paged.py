@@ -579,19 +579,27 @@ def latent(q: T.handle, kv: T.handle, table: T.handle, lengths: T.handle, o: T.h
                 T.float32(1), ROWS, LATENT, dtype)
 
 
+MAX_HEADS = 512                              # of queries and keys that are normalized
+
+
 @T.jit
-def append(k: T.handle, v: T.Optional(T.handle), k_cache: T.handle, v_cache: T.Optional(T.handle), table: T.handle, sequences: T.handle, positions: T.handle,
-           frequencies: T.handle, interleaved: T.int32, of_k: T.Optional(T.float32), of_v: T.Optional(T.float32), *, dtype: T.constexpr):
+def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cache: T.handle, v_cache: T.Optional(T.handle), table: T.handle,
+           sequences: T.handle, positions: T.handle, frequencies: T.handle, w_q: T.handle, w_k: T.handle, interleaved: T.int32, eps: T.float32,
+           of_k: T.Optional(T.float32), of_v: T.Optional(T.float32), *, dtype: T.constexpr):
     """Writes key and value of each token, `[tokens, heads, head]`, to the row of its position in the pages of its sequence. If there are
-    frequencies, the keys are turned by their positions first. Tokens without a row (a negative position, no page) are left out.
+    frequencies, the keys are turned by their positions first, and with the weights of a norm each key is normalized before. Tokens without a row (a
+    negative position, no page) are left out. Queries, if there are any, are normalized and turned as the keys are, and written to Y.
 
     Without V it writes keys alone. With `of_k` and `of_v` the caches are float8, and these are the factors of their numbers."""
     EIGHT = T.meta_var(of_k is not None)
     cache = T.meta_var("float8_e4m3fn" if EIGHT else dtype)
     tokens, heads, head, page, batch, width, pairs = (T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32())
-    pages = T.int64()
+    pages, heads_of_q, normed = T.int64(), T.int32(), T.int32()
+    q0, q1, y0, y1 = T.int64(), T.int64(), T.int64(), T.int64()
     a0, a1, b0, b1, t0 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
     k0, k1, k2, v0, v1, v2 = T.int64(), T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
+    Q = T.match_buffer(q, (tokens, heads_of_q, head), dtype, strides=(q0, q1, 1))
+    Y = T.match_buffer(y, (tokens, heads_of_q, head), dtype, strides=(y0, y1, 1))
     K = T.match_buffer(k, (tokens, heads, head), dtype, strides=(a0, a1, 1))
     if v is not None:
         V = T.match_buffer(v, (tokens, heads, head), dtype, strides=(b0, b1, 1))
@@ -602,6 +610,8 @@ def append(k: T.handle, v: T.Optional(T.handle), k_cache: T.handle, v_cache: T.O
     Sequences = T.match_buffer(sequences, (tokens,), "int32")
     Positions = T.match_buffer(positions, (tokens,), "int32")
     Frequencies = T.match_buffer(frequencies, (pairs,), "float32")
+    Wq = T.match_buffer(w_q, (normed,), dtype)
+    Wk = T.match_buffer(w_k, (normed,), dtype)
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
     after_previous()
@@ -609,7 +619,9 @@ def append(k: T.handle, v: T.Optional(T.handle), k_cache: T.handle, v_cache: T.O
     tid = T.thread_id([128])
     cosines = T.alloc_shared((MAX_PAIRS,), "float32")
     sines = T.alloc_shared((MAX_PAIRS,), "float32")
+    inverses = T.alloc_shared((MAX_HEADS,), "float32")         # of the norms of the queries, then of the keys
     one = T.alloc_local((VEC,), dtype)
+    number = T.alloc_local((VEC,), "float32")
     if v is not None:
         two = T.alloc_local((VEC,), dtype)
     if EIGHT:
@@ -622,10 +634,77 @@ def append(k: T.handle, v: T.Optional(T.handle), k_cache: T.handle, v_cache: T.O
         if T.truncdiv(position, page) < width:
             its_page = Table[sequence, T.truncdiv(position, page)]
             its_row = position - T.truncdiv(position, page) * page
-    if its_page >= 0 and T.cast(its_page, "int64") < pages:
+    has_row: T.let = its_page >= 0 and T.cast(its_page, "int64") < pages
+    groups: T.let = T.truncdiv(head + (VEC - 1), VEC)
+
+    @T.inline
+    def norms(source, count, first):
+        """The inverse of the norm of each head; a warp takes a head."""
+        for c in range(T.truncdiv(count + 3, 4)):
+            h: T.int32 = c * 4 + tid // 32
+            if h < count:
+                row = T.decl_buffer((head,), dtype, data=source.ptr_to([token, h, 0]), scope="global")
+                number[0] = 0.0
+                for step in range(T.truncdiv(groups + 31, 32)):
+                    column: T.int32 = (step * 32 + tid % 32) * VEC
+                    if column < head:
+                        load(one, 0, row, column, head, misaligned(row.ptr_to([0])) == T.uint8(0), dtype, VEC)
+                        for e in T.unroll(VEC):
+                            number[0] += T.cast(one[e], "float32") * T.cast(one[e], "float32")
+                for power in T.unroll(5):
+                    number[0] += T.tvm_warp_shuffle_xor(0xFFFFFFFF, number[0], 1 << power, 32, 32)
+                if tid % 32 == 0:
+                    inverses[first + h] = T.rsqrt(number[0] / T.cast(head, "float32") + eps)
+
+    @T.inline
+    def turn(row, column, W, h):
+        """Normalizes and turns a vector of a head, which is in `one`."""
+        scale: T.float32 = 1.0
+        if normed > 0:
+            scale = inverses[h]
+        for e in T.unroll(VEC):
+            number[e] = T.cast(one[e], "float32")
+            if normed > 0:
+                number[e] = number[e] * scale * T.cast(W[T.min(column + e, head - 1)], "float32")
+        if column < 2 * pairs:
+            if interleaved != 0:
+                for e in T.unroll(VEC // 2):
+                    if column + 2 * e < 2 * pairs:
+                        at: T.int32 = column // 2 + e
+                        x: T.float32 = number[2 * e]
+                        number[2 * e] = x * cosines[at] - number[2 * e + 1] * sines[at]
+                        number[2 * e + 1] = number[2 * e + 1] * cosines[at] + x * sines[at]
+            else:
+                # The other elements of the pairs; they are in the cache lines that the row's other threads load.
+                for e in T.unroll(VEC):
+                    if column + e < 2 * pairs:
+                        at: T.int32 = T.if_then_else(column + e < pairs, column + e, column + e - pairs)
+                        other: T.int32 = T.if_then_else(column + e < pairs, column + e + pairs, column + e - pairs)
+                        x: T.float32 = T.cast(row[other], "float32")
+                        if normed > 0:
+                            x = x * scale * T.cast(W[other], "float32")
+                        number[e] = number[e] * cosines[at] + x * T.if_then_else(column + e < pairs, 0.0 - sines[at], sines[at])
+        for e in T.unroll(VEC):
+            one[e] = T.cast(number[e], dtype)
+
+    if has_row or heads_of_q > 0:
         angles(cosines, sines, position, Frequencies, pairs, tid, 128)
+        if normed > 0:
+            norms(Q, heads_of_q, 0)
+            norms(K, heads, heads_of_q)
         T.cuda.cta_sync()
-        groups: T.int32 = T.truncdiv(head + (VEC - 1), VEC)
+        for c in range(T.truncdiv(heads_of_q * groups + 127, 128)):
+            item: T.int32 = c * 128 + tid
+            if item < heads_of_q * groups:
+                h: T.int32 = T.truncdiv(item, groups)
+                column: T.int32 = (item - h * groups) * VEC
+                Qs = T.decl_buffer((head,), dtype, data=Q.ptr_to([token, h, 0]), scope="global")
+                Ys = T.decl_buffer((head,), dtype, data=Y.ptr_to([token, h, 0]), scope="global")
+                bits: T.uint8 = misaligned(Q.ptr_to([token, h, 0])) | misaligned(Y.ptr_to([token, h, 0]))
+                load(one, 0, Qs, column, head, bits == T.uint8(0), dtype, VEC)
+                turn(Qs, column, Wq, h)
+                store(Ys, column, head, one, 0, bits == T.uint8(0), dtype, VEC)
+    if has_row:
         for c in range(T.truncdiv(heads * groups + 127, 128)):
             item: T.int32 = c * 128 + tid
             if item < heads * groups:
@@ -646,24 +725,7 @@ def append(k: T.handle, v: T.Optional(T.handle), k_cache: T.handle, v_cache: T.O
                         store(Vc, column, head, small, 0, bits_of_v == T.uint8(0), cache, VEC)
                     else:
                         store(Vc, column, head, two, 0, bits_of_v == T.uint8(0), dtype, VEC)
-                if column < 2 * pairs:
-                    if interleaved != 0:
-                        for e in T.unroll(VEC // 2):
-                            if column + 2 * e < 2 * pairs:
-                                at: T.int32 = column // 2 + e
-                                x: T.float32 = T.cast(one[2 * e], "float32")
-                                y: T.float32 = T.cast(one[2 * e + 1], "float32")
-                                one[2 * e] = T.cast(x * cosines[at] - y * sines[at], dtype)
-                                one[2 * e + 1] = T.cast(y * cosines[at] + x * sines[at], dtype)
-                    else:
-                        # The other elements of the pairs; they are in the cache lines that the row's other threads load.
-                        for e in T.unroll(VEC):
-                            if column + e < 2 * pairs:
-                                at: T.int32 = T.if_then_else(column + e < pairs, column + e, column + e - pairs)
-                                x: T.float32 = T.cast(one[e], "float32")
-                                y: T.float32 = T.cast(Ks[T.if_then_else(column + e < pairs, column + e + pairs, column + e - pairs)], "float32")
-                                sine: T.float32 = T.if_then_else(column + e < pairs, 0.0 - sines[at], sines[at])
-                                one[e] = T.cast(x * cosines[at] + y * sine, dtype)
+                turn(Ks, column, Wk, heads_of_q + h)
                 if EIGHT:
                     to_8_bits(small, one, 0, 1.0 / of_k, cache, VEC)
                     store(Kc, column, head, small, 0, bits == T.uint8(0), cache, VEC)

@@ -17,7 +17,9 @@ mod caches;
 mod elements;
 mod latent;
 
-pub use caches::{Rope, advance, append, append_scaled, copy_pages, copy_pages_within};
+pub use caches::{
+    Heads, Norms, Rope, advance, append, append_queries, append_scaled, copy_pages, copy_pages_within,
+};
 pub use elements::{CacheElement, Cached, Element, Factors};
 pub use latent::{append_latent, decode_latent};
 

@@ -1,6 +1,6 @@
 //! Attention to keys and values in pages, and the caches.
 
-use tirx_kernels::paged::{self, Cached, Factors, Options, Rope, Workspace};
+use tirx_kernels::paged::{self, Cached, Factors, Heads, Norms, Options, Rope, Workspace};
 use tirx_kernels::rope::{self, Pairs};
 use tirx_rt::{Stream, Tensor, bf16, f8e4m3, f16};
 
@@ -704,6 +704,115 @@ fn pages_behind_two_to_the_31_elements() {
     });
     assert_eq!(near, far);
     assert!(near.iter().any(|x| x.to_f64() != 0.0));
+}
+
+/// Queries and keys of five tokens, normalized and turned in one launch. The third token has no page.
+fn check_queries<T: Both, C: Cached<T> + Stored>(
+    [heads, heads_of_k, head, frequencies]: [usize; 4],
+    pairs: Option<Pairs>,
+    with_norms: bool,
+    gap: usize,
+) {
+    let stream = stream();
+    let (tokens, page) = (5, 2);
+    let positions = [3, 0, 9, 1, 2];
+    let rows = [3, 0, -1, 1, 2];
+    let q = numbers(tokens * heads * head, 1);
+    let k = numbers(tokens * heads_of_k * head, 2);
+    let v = numbers(tokens * heads_of_k * head, 3);
+    let weights = [numbers(head, 4), numbers(head, 5)];
+    let of_weights = [0, 1].map(|i| {
+        let numbers: Vec<T> = weights[i].iter().map(|x| T::round(*x)).collect();
+        Tensor::from_slice(&stream, &numbers, [head]).unwrap()
+    });
+    let of_q = Rows::<T>::new(&stream, &q, &[tokens, heads, head], [gap, gap]);
+    let mut of_y = Rows::<T>::new(&stream, &vec![7.0; q.len()], &[tokens, heads, head], [gap, gap]);
+    let of_k = Rows::<T>::new(&stream, &k, &[tokens, heads_of_k, head], [gap, gap]);
+    let of_v = Rows::<T>::new(&stream, &v, &[tokens, heads_of_k, head], [gap, gap]);
+    let mut caches =
+        [0, 1].map(|_| Tensor::full(&stream, C::of_number(0.0), [2, page, heads_of_k, head]).unwrap());
+    let [k_cache, v_cache] = &mut caches;
+    let table = Tensor::from_slice(&stream, &[0, 1], [1, 2]).unwrap();
+    let sequences = Tensor::from_slice(&stream, &[0; 5], [tokens]).unwrap();
+    let of_positions = Tensor::from_slice(&stream, &positions, [tokens]).unwrap();
+    let all = &rope::frequencies(10_000.0, head)[..frequencies];
+    let of_frequencies = Tensor::from_slice(&stream, all, [frequencies]).unwrap();
+    let eps = 1e-2;
+    paged::append_queries(
+        &stream,
+        &of_q.view(),
+        &of_k.view(),
+        &of_v.view(),
+        &mut of_y.view_mut(),
+        k_cache,
+        v_cache,
+        &table,
+        &sequences,
+        &of_positions,
+        Heads {
+            rope: pairs.map(|pairs| Rope {
+                frequencies: &of_frequencies,
+                pairs,
+            }),
+            norms: with_norms.then_some(Norms {
+                of_q: &of_weights[0],
+                of_k: &of_weights[1],
+                eps,
+            }),
+            ..Heads::default()
+        },
+    )
+    .unwrap_or_else(|e| panic!("{e}"));
+    let exact = |head_of: &[f64], weights: &[f64], position: i32| -> Vec<f64> {
+        let mut y = head_of.to_vec();
+        if with_norms {
+            let mean = y.iter().map(|x| x * x).sum::<f64>() / head as f64;
+            let inverse = 1.0 / (mean + f64::from(eps)).sqrt();
+            y.iter_mut().zip(weights).for_each(|(x, w)| *x *= inverse * w);
+        }
+        for (p, frequency) in all.iter().enumerate().filter(|_| pairs.is_some()) {
+            let (one, two) = match pairs {
+                Some(Pairs::Interleaved) => (2 * p, 2 * p + 1),
+                _ => (p, p + frequencies),
+            };
+            let angle = f64::from(position) * f64::from(*frequency);
+            let (a, b) = (y[one], y[two]);
+            y[one] = a * angle.cos() - b * angle.sin();
+            y[two] = b * angle.cos() + a * angle.sin();
+        }
+        y
+    };
+    let all_of = |numbers: &[f64], of_token: usize, weights: &[f64]| -> Vec<f64> {
+        let by_head = numbers.chunks(head).enumerate();
+        by_head
+            .flat_map(|(i, numbers)| exact(numbers, weights, positions[i / of_token]))
+            .collect()
+    };
+    let exact_y = all_of(&q, heads, &weights[0]);
+    close(&of_y.values(), |i| (exact_y[i], 0.01), <T as Number>::UNIT);
+    let exact_k = all_of(&k, heads_of_k, &weights[1]);
+    for (cache, exact) in [(&*k_cache, exact_k), (&*v_cache, v)] {
+        let found: Vec<f64> = cache.to_vec().unwrap().iter().map(|x| x.number()).collect();
+        let of_token = heads_of_k * head;
+        let mut stored = vec![0.0; found.len()];
+        for (token, row) in rows.iter().enumerate().filter(|(_, row)| **row >= 0) {
+            let from = &exact[token * of_token..(token + 1) * of_token];
+            stored[*row as usize * of_token..][..of_token].copy_from_slice(from);
+        }
+        close(&found, |i| (stored[i], 0.01), C::UNIT);
+    }
+}
+
+#[test]
+fn queries_are_normalized_and_turned_with_the_keys() {
+    for pairs in [None, Some(Pairs::Halves), Some(Pairs::Interleaved)] {
+        for with_norms in [false, true] {
+            check_queries::<bf16, bf16>([4, 2, 64, 32], pairs, with_norms, 0);
+            check_queries::<f16, f16>([5, 1, 24, 7], pairs, with_norms, 3);
+            check_queries::<bf16, f8e4m3>([1, 3, 10, 5], pairs, with_norms, 1);
+            check_queries::<f16, f16>([2, 2, 264, 100], pairs, with_norms, 8);
+        }
+    }
 }
 
 #[test]

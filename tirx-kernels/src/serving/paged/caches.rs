@@ -9,6 +9,9 @@ use super::{CacheElement, Cached, Element, Factors, check_rows_of_table};
 use crate::generated::kernels;
 use crate::{Error, Result};
 
+/// The most heads of queries and keys that are normalized.
+const MAX_HEADS: usize = 512;
+
 /// Rotary embedding of keys before they are stored; see [`rope`](crate::rope).
 #[derive(Clone, Copy, Debug)]
 pub struct Rope<'a> {
@@ -70,11 +73,117 @@ pub fn append_scaled<T: Element, C: Cached<T>>(
     rope: Option<Rope<'_>>,
     factors: Factors,
 ) -> Result<()> {
-    factors.check()?;
-    let (k, v, table) = (k.tensor(), v.tensor(), page_table.tensor());
-    let (k_cache, v_cache) = (k_cache.tensor_mut(), v_cache.tensor_mut());
-    let (sequences, positions) = (sequences.tensor(), positions.tensor());
-    let (&[tokens, heads, head], &[pages, page, _, _], &[_, _]) = (k.shape(), k_cache.shape(), table.shape())
+    let tokens = Tokens {
+        k: k.tensor(),
+        v: v.tensor(),
+        table: page_table.tensor(),
+        sequences: sequences.tensor(),
+        positions: positions.tensor(),
+    };
+    let heads = Heads {
+        rope,
+        norms: None,
+        factors,
+    };
+    store(stream, None, &tokens, k_cache.tensor_mut(), v_cache.tensor_mut(), heads)
+}
+
+/// What [`append_queries`] does with the heads of queries and keys: first the norm, then the rotary embedding. [`Heads::default`] is neither.
+#[derive(Clone, Copy, Debug)]
+pub struct Heads<'a, T: tirx_rt::Element> {
+    /// The rotary embedding.
+    pub rope: Option<Rope<'a>>,
+    /// The RMSNorm of each head.
+    pub norms: Option<Norms<'a, T>>,
+    /// The factors of float8 caches.
+    pub factors: Factors,
+}
+
+impl<T: tirx_rt::Element> Default for Heads<'_, T> {
+    fn default() -> Self {
+        Heads {
+            rope: None,
+            norms: None,
+            factors: Factors::default(),
+        }
+    }
+}
+
+/// The weights of an RMSNorm of heads, `[head]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Norms<'a, T: tirx_rt::Element> {
+    /// Those of queries.
+    pub of_q: &'a Tensor<T>,
+    /// Those of keys.
+    pub of_k: &'a Tensor<T>,
+    /// The number that is added to the mean of squares.
+    pub eps: f32,
+}
+
+/// As [`append`], and does the same with queries `q`, `[tokens, heads, head]`: normalized and turned, they are written to `queries`, of the same shape. One
+/// launch takes the place of those of the norms, of the rotary embedding and of `append`. All queries are written, also those of tokens that are left out.
+///
+/// # Errors
+/// As for [`append`]; [`Error::Shape`] also for more than 512 heads of queries and keys with norms.
+#[expect(clippy::too_many_arguments, reason = "the arguments of a launch")]
+pub fn append_queries<T: Element, C: Cached<T>>(
+    stream: &Stream,
+    q: &impl AsTensor<T>,
+    k: &impl AsTensor<T>,
+    v: &impl AsTensor<T>,
+    queries: &mut impl AsTensorMut<T>,
+    k_cache: &mut impl AsTensorMut<C>,
+    v_cache: &mut impl AsTensorMut<C>,
+    page_table: &impl AsTensor<i32>,
+    sequences: &impl AsTensor<i32>,
+    positions: &impl AsTensor<i32>,
+    heads: Heads<'_, T>,
+) -> Result<()> {
+    let tokens = Tokens {
+        k: k.tensor(),
+        v: v.tensor(),
+        table: page_table.tensor(),
+        sequences: sequences.tensor(),
+        positions: positions.tensor(),
+    };
+    let of_queries = Some((q.tensor(), queries.tensor_mut()));
+    store(
+        stream,
+        of_queries,
+        &tokens,
+        k_cache.tensor_mut(),
+        v_cache.tensor_mut(),
+        heads,
+    )
+}
+
+/// Keys and values of tokens, and their places.
+struct Tokens<'a, T: tirx_rt::Element> {
+    k: &'a Tensor<T>,
+    v: &'a Tensor<T>,
+    table: &'a Tensor<i32>,
+    sequences: &'a Tensor<i32>,
+    positions: &'a Tensor<i32>,
+}
+
+/// `queries` are the given ones and where they are written.
+fn store<T: Element, C: Cached<T>>(
+    stream: &Stream,
+    queries: Option<(&Tensor<T>, &mut Tensor<T>)>,
+    tokens: &Tokens<'_, T>,
+    k_cache: &mut Tensor<C>,
+    v_cache: &mut Tensor<C>,
+    heads: Heads<'_, T>,
+) -> Result<()> {
+    heads.factors.check()?;
+    let &Tokens {
+        k,
+        v,
+        table,
+        sequences,
+        positions,
+    } = tokens;
+    let (&[count, of_k, head], &[pages, page, _, _], &[_, _]) = (k.shape(), k_cache.shape(), table.shape())
     else {
         return Err(Error::Shape(format!(
             "append takes K and V [tokens, heads of K, head], caches [pages, rows of a page, heads of K, head] and a page table [batch, most \
@@ -92,25 +201,41 @@ pub fn append_scaled<T: Element, C: Cached<T>>(
     has_shape(
         "the cache",
         k_cache.shape(),
-        &[pages, page, heads, head],
+        &[pages, page, of_k, head],
         "with the heads of K",
     )?;
-    check_tokens(tokens, sequences, positions, table, page)?;
-    if k.is_empty() || k_cache.is_empty() || table.is_empty() {
+    check_tokens(count, sequences, positions, table, page)?;
+    let mut strides = vec![k.strides(), v.strides(), k_cache.strides(), v_cache.strides()];
+    let mut of_q = 0;
+    if let Some((q, y)) = &queries {
+        of_q = match *q.shape() {
+            [_, of_q, _] => of_q,
+            _ => 0,
+        };
+        has_shape("Q", q.shape(), &[count, of_q, head], "with the tokens and heads as long as those of K")?;
+        same_shape(("Q", q.shape()), ("the result of the queries", y.shape()))?;
+        strides.extend([q.strides(), y.strides()]);
+    }
+    if count == 0 || queries.is_none() && (k.is_empty() || k_cache.is_empty() || table.is_empty()) {
         return Ok(());
     }
-    let contiguous = [k.strides(), v.strides(), k_cache.strides(), v_cache.strides()]
-        .iter()
-        .all(|strides| strides.last() == Some(&1));
-    if !contiguous {
+    if k.is_empty() || k_cache.is_empty() || table.is_empty() {
+        return Err(Error::Shape(
+            "queries are appended with keys, caches and a page table that have elements".into(),
+        ));
+    }
+    if strides.iter().any(|strides| strides.last() != Some(&1)) {
         return Err(Error::Shape("heads are contiguous".into()));
     }
-    number(heads.saturating_mul(head), "the number of elements of a token")?;
-    let interleaved = i32::from(rope.is_some_and(|rope| rope.pairs == Pairs::Interleaved));
-    // The kernel takes an empty tensor for "not turned"; a part of the positions without elements allocates nothing.
+    number(
+        of_k.max(of_q).saturating_mul(head),
+        "the number of elements of a token",
+    )?;
+    let interleaved = i32::from(heads.rope.is_some_and(|rope| rope.pairs == Pairs::Interleaved));
+    // The kernel takes empty tensors for what is not given; a part of a tensor without elements allocates nothing.
     let nothing = positions.slice(0, 0..0)?;
-    let nothing = nothing.as_bits::<f32>()?;
-    let frequencies = rope.map_or(&*nothing, |rope| rope.frequencies);
+    let (no_frequencies, no_weights) = (nothing.as_bits::<f32>()?, nothing.as_bits::<T>()?);
+    let frequencies = heads.rope.map_or(&*no_frequencies, |rope| rope.frequencies);
     let pairs = frequencies.len();
     if frequencies.shape().len() != 1 || !frequencies.is_contiguous() || pairs * 2 > head || pairs > MAX_PAIRS
     {
@@ -120,19 +245,51 @@ pub fn append_scaled<T: Element, C: Cached<T>>(
             frequencies.shape()
         )));
     }
+    let (weights, eps) = match heads.norms {
+        None => ([&*no_weights; 2], 0.0),
+        Some(Norms { of_q, of_k, eps }) => ([of_q, of_k], eps),
+    };
+    if heads.norms.is_some() {
+        for (name, weights) in [("of queries", weights[0]), ("of keys", weights[1])] {
+            has_shape(
+                &format!("the weights of the norm {name}"),
+                weights.shape(),
+                &[head],
+                "a number for each element of a head",
+            )?;
+            if !weights.is_contiguous() {
+                return Err(Error::Shape(format!("the weights of the norm {name} are contiguous")));
+            }
+        }
+        if of_q + of_k > MAX_HEADS {
+            return Err(Error::Shape(format!(
+                "at most {MAX_HEADS} heads of queries and keys are normalized, not {of_q} and {of_k}"
+            )));
+        }
+    }
+    let (mut no_pages, mut k_cache) = k_cache.split_at_mut(0, 0)?;
+    let mut no_queries = no_pages.as_bits_mut::<T>()?;
+    let mut no_queries = no_queries.reshape_mut([count, 0, head])?;
+    let without = nothing.as_bits::<T>()?;
+    let without = without.reshape([count, 0, head])?;
+    let (q, y) = queries.unwrap_or((&*without, &mut *no_queries));
     C::append(
         stream,
         Append {
+            q,
+            y,
             k,
             v,
-            k_cache,
+            k_cache: &mut k_cache,
             v_cache,
             table,
             sequences,
             positions,
             frequencies,
+            weights,
             interleaved,
-            factors,
+            eps,
+            factors: heads.factors,
         },
     )
 }

@@ -73,9 +73,11 @@ macro_rules! caches {
                 if call.factors != Factors::default() {
                     return Err(Error::Shape("factors belong to caches of float8".into()));
                 }
-                let Append { k, v, k_cache, v_cache, table, sequences, positions, frequencies, interleaved, .. } = call;
+                let Append {
+                    q, y, k, v, k_cache, v_cache, table, sequences, positions, frequencies, weights, interleaved, eps, ..
+                } = call;
                 Ok(kernels::paged_append::<$ty>(
-                    stream, k, v, k_cache, v_cache, table, sequences, positions, frequencies, interleaved,
+                    stream, q, y, k, v, k_cache, v_cache, table, sequences, positions, frequencies, weights[0], weights[1], interleaved, eps,
                 )?)
             }
         }
@@ -91,9 +93,12 @@ macro_rules! caches {
             }
 
             fn append(stream: &Stream, call: Append<'_, $ty, f8e4m3>) -> Result<()> {
-                let Append { k, v, k_cache, v_cache, table, sequences, positions, frequencies, interleaved, factors } = call;
+                let Append {
+                    q, y, k, v, k_cache, v_cache, table, sequences, positions, frequencies, weights, interleaved, eps, factors,
+                } = call;
                 Ok(kernels::paged_append_fp8::<$ty>(
-                    stream, k, v, k_cache, v_cache, table, sequences, positions, frequencies, interleaved, factors.k, factors.v,
+                    stream, q, y, k, v, k_cache, v_cache, table, sequences, positions, frequencies, weights[0], weights[1], interleaved, eps,
+                    factors.k, factors.v,
                 )?)
             }
         }
@@ -177,6 +182,8 @@ pub struct Decode<'a, T: tirx_rt::Element, C: tirx_rt::Element> {
 
 /// The arguments of a launch of `append`.
 pub struct Append<'a, T: tirx_rt::Element, C: tirx_rt::Element> {
+    pub(super) q: &'a Tensor<T>,
+    pub(super) y: &'a mut Tensor<T>,
     pub(super) k: &'a Tensor<T>,
     pub(super) v: &'a Tensor<T>,
     pub(super) k_cache: &'a mut Tensor<C>,
@@ -185,6 +192,8 @@ pub struct Append<'a, T: tirx_rt::Element, C: tirx_rt::Element> {
     pub(super) sequences: &'a Tensor<i32>,
     pub(super) positions: &'a Tensor<i32>,
     pub(super) frequencies: &'a Tensor<f32>,
+    pub(super) weights: [&'a Tensor<T>; 2],
     pub(super) interleaved: i32,
+    pub(super) eps: f32,
     pub(super) factors: Factors,
 }

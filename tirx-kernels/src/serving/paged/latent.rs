@@ -175,12 +175,27 @@ pub fn append_latent<T: Element>(
     if !contiguous {
         return Err(Error::Shape("rows of keys are contiguous".into()));
     }
-    let nothing = positions.slice(0, 0..0)?;
-    let nothing = nothing.as_bits::<f32>()?;
     let keys = keys.unsqueeze(1)?;
     let mut cache = cache.unsqueeze_mut(2)?;
+    // No queries, no rotary embedding, no norm.
+    let (mut no_pages, mut cache) = cache.split_at_mut(0, 0)?;
+    let mut no_queries = no_pages.reshape_mut([tokens, 0, OF_KEY])?;
+    let nothing = positions.slice(0, 0..0)?;
+    let (no_frequencies, no_weights) = (nothing.as_bits::<f32>()?, nothing.as_bits::<T>()?);
     kernels::paged_append_latent::<T>(
-        stream, &keys, &mut cache, table, sequences, positions, &nothing, 0,
+        stream,
+        &*no_weights.reshape([tokens, 0, OF_KEY])?,
+        &mut no_queries,
+        &keys,
+        &mut cache,
+        table,
+        sequences,
+        positions,
+        &no_frequencies,
+        &no_weights,
+        &no_weights,
+        0,
+        0.0,
     )?;
     Ok(())
 }
