@@ -1,7 +1,7 @@
 //! How does a model turn tokens into logits?
 
 use tirx_kernels::norm::{self, Options};
-use tirx_kernels::paged::{self, Rope, Workspace};
+use tirx_kernels::paged::{self, Heads, Norms, Rope, Workspace};
 use tirx_kernels::{activation, attention, embedding, gemm, rope};
 use tirx_rt::{Stream, Tensor, bf16};
 
@@ -215,34 +215,33 @@ impl Model {
             let (mut q, mut rest) = a.queries_keys_values.split_at_mut(1, heads)?;
             let (mut k, v) = rest.split_at_mut(1, heads_of_k)?;
             let pairs = self.config.pairs;
-            let (queries, keys) = match &layer.of_heads {
-                Some([of_q, of_k]) => {
-                    norm::rms_norm(stream, &q, of_q, &mut a.queries, options)?;
-                    norm::rms_norm(stream, &k, of_k, &mut a.keys, options)?;
-                    (&mut a.queries, &mut a.keys)
-                }
-                None => (&mut *q, &mut *k),
-            };
-            rope::apply(stream, queries, places.positions, &self.frequencies, pairs)?;
-            if places.whole {
-                rope::apply(stream, keys, places.positions, &self.frequencies, pairs)?;
-            }
             let rope = Rope {
                 frequencies: &self.frequencies,
                 pairs,
             };
-            paged::append(
-                stream,
-                keys,
-                &v,
-                &mut cache.k,
-                &mut cache.v,
-                places.table,
-                places.sequences,
-                places.positions,
-                (!places.whole).then_some(rope),
-            )?;
             if places.whole {
+                // The tokens see no other keys than their own.
+                let (queries, keys) = match &layer.of_heads {
+                    Some([of_q, of_k]) => {
+                        norm::rms_norm(stream, &q, of_q, &mut a.queries, options)?;
+                        norm::rms_norm(stream, &k, of_k, &mut a.keys, options)?;
+                        (&mut a.queries, &mut a.keys)
+                    }
+                    None => (&mut *q, &mut *k),
+                };
+                rope::apply(stream, queries, places.positions, &self.frequencies, pairs)?;
+                rope::apply(stream, keys, places.positions, &self.frequencies, pairs)?;
+                paged::append(
+                    stream,
+                    keys,
+                    &v,
+                    &mut cache.k,
+                    &mut cache.v,
+                    places.table,
+                    places.sequences,
+                    places.positions,
+                    None,
+                )?;
                 // `[1, heads, tokens, head]`.
                 let (q, k, v) = (queries.unsqueeze(0)?, keys.unsqueeze(0)?, v.unsqueeze(0)?);
                 let mut attended = a.attended.unsqueeze_mut(0)?;
@@ -256,9 +255,31 @@ impl Model {
                     attention::Options::causal(),
                 )?;
             } else {
+                let norms = layer.of_heads.as_ref().map(|[of_q, of_k]| Norms {
+                    of_q,
+                    of_k,
+                    eps: self.config.eps,
+                });
+                paged::append_queries(
+                    stream,
+                    &q,
+                    &k,
+                    &v,
+                    &mut a.queries,
+                    &mut cache.k,
+                    &mut cache.v,
+                    places.table,
+                    places.sequences,
+                    places.positions,
+                    Heads {
+                        rope: Some(rope),
+                        norms,
+                        ..Heads::default()
+                    },
+                )?;
                 // `[sequences, queries, heads, head]`: either each sequence has one token, or there is one sequence.
                 let by_sequence = if sequences == count { 1 } else { 0 };
-                let queries = queries.unsqueeze(by_sequence)?;
+                let queries = a.queries.unsqueeze(by_sequence)?;
                 let mut attended = a.attended.unsqueeze_mut(by_sequence)?;
                 paged::decode(
                     stream,
