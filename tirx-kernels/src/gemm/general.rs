@@ -71,7 +71,7 @@ pub enum Kernel {
     Tiles { columns: i64 },
     /// `general` with scales of blocks: tiles of 128 x 128 elements.
     Scaled { cluster: i64 },
-    /// `columns` of `hopper.py` in two parts of K: tiles of `rows` rows and 64 columns.
+    /// `columns` of `hopper.py`: tiles of `rows` rows and 64 columns with K in two parts, or of 32 columns of both products of a gate.
     Columns { rows: i64 },
     /// `tiles` of `blackwell.py`.
     TensorMemory {
@@ -88,8 +88,9 @@ const STEP: f64 = 4.4;
 /// The columns of the tiles of `tiles` that are built for a B that is contiguous along its columns.
 const TURNED: i64 = 128;
 
-/// The rows of the tiles of `columns` that are built.
+/// The rows of the tiles of `columns` that are built, and those with gates.
 const COLUMNS_ROWS: [usize; 3] = [16, 64, 128];
+const GATED_ROWS: [usize; 2] = [16, 64];
 
 /// Checks a product and passes it to `launch`, with the matrices of B as `[N, K]`, or as `[K, N]` if columns are contiguous.
 pub(super) fn with_call<T: Element, O: Element>(
@@ -309,24 +310,27 @@ fn choose<T: Element>(
     {
         let gated = operands.up.is_some();
         let of_gate = if gated { 2 } else { 1 };
+        let by_four = extents.n.is_multiple_of(4);
         // The model counts elements of two bytes.
         let extents = Extents {
             n: extents.n * of_gate,
             k: (extents.k * size_of::<T>()).div_ceil(2),
             ..extents
         };
+        let built_rows = if gated { &GATED_ROWS[..] } else { &COLUMNS_ROWS };
         // The least number of rows that holds all of A, up to the largest.
-        let rows = COLUMNS_ROWS
-            .into_iter()
-            .find(|rows| extents.m <= *rows)
-            .unwrap_or(128);
+        let rows = *built_rows
+            .iter()
+            .find(|rows| extents.m <= **rows)
+            .unwrap_or(&built_rows[built_rows.len() - 1]);
         let grid = (
             extents.batch.saturating_mul(extents.m.div_ceil(rows)),
             extents.n.div_ceil(64),
         );
         let few = operands.built.columns
             && vectors
-            && extents.n.is_multiple_of(4)
+            && by_four
+            && !(gated && turned_b)
             && grid.0 <= 65535
             && grid.1 <= 65535;
         let time_of = |columns: i64, cluster: i64, step: f64| {
@@ -350,8 +354,9 @@ fn choose<T: Element>(
                 (time, Kernel::Tiles { columns })
             });
         let rows = rows as i64;
+        let split = if gated { 1 } else { 2 };
         let columns = (
-            choice::time_of_columns(machine, extents, rows, 2),
+            choice::time_of_columns(machine, extents, rows, split),
             Kernel::Columns { rows },
         );
         let candidates = tiles.chain(general).chain(few.then_some(columns));

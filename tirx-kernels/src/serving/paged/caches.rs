@@ -85,7 +85,14 @@ pub fn append_scaled<T: Element, C: Cached<T>>(
         norms: None,
         factors,
     };
-    store(stream, None, &tokens, k_cache.tensor_mut(), v_cache.tensor_mut(), heads)
+    store(
+        stream,
+        None,
+        &tokens,
+        k_cache.tensor_mut(),
+        v_cache.tensor_mut(),
+        heads,
+    )
 }
 
 /// What [`append_queries`] does with the heads of queries and keys: first the norm, then the rotary embedding. [`Heads::default`] is neither.
@@ -212,7 +219,12 @@ fn store<T: Element, C: Cached<T>>(
             [_, of_q, _] => of_q,
             _ => 0,
         };
-        has_shape("Q", q.shape(), &[count, of_q, head], "with the tokens and heads as long as those of K")?;
+        has_shape(
+            "Q",
+            q.shape(),
+            &[count, of_q, head],
+            "with the tokens and heads as long as those of K",
+        )?;
         same_shape(("Q", q.shape()), ("the result of the queries", y.shape()))?;
         strides.extend([q.strides(), y.strides()]);
     }
@@ -258,7 +270,9 @@ fn store<T: Element, C: Cached<T>>(
                 "a number for each element of a head",
             )?;
             if !weights.is_contiguous() {
-                return Err(Error::Shape(format!("the weights of the norm {name} are contiguous")));
+                return Err(Error::Shape(format!(
+                    "the weights of the norm {name} are contiguous"
+                )));
             }
         }
         if of_q + of_k > MAX_HEADS {
