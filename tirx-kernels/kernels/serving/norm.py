@@ -68,6 +68,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     kept = T.alloc_local((CACHED * VEC,), dtype)
     other = T.alloc_local((CACHED * VEC,), dtype)
     shift = T.alloc_local((VEC,), dtype)
+    two = T.alloc_local((2,), "float32")
     if s is not None:
         last_parts = T.alloc_shared((WARPS,), "float32")
         most = T.alloc_local((1,), "float32")
@@ -94,9 +95,17 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     Ys = T.decl_buffer((columns,), target, data=Y.ptr_to([o, i, 0]), scope="global")
 
     @T.inline
+    def round_two(to, at):
+        """One instruction rounds the two numbers."""
+        for e in T.vectorized(2):
+            to[at + e] = T.cast(two[e], dtype)
+
+    @T.inline
     def add(to, at):
-        for v in T.unroll(VEC):
-            to[at + v] = T.cast(T.cast(to[at + v], "float32") + T.cast(other[at + v], "float32"), dtype)
+        for pair in T.unroll(VEC // 2):
+            for e in T.unroll(2):
+                two[e] = T.cast(to[at + pair * 2 + e], "float32") + T.cast(other[at + pair * 2 + e], "float32")
+            round_two(to, at + pair * 2)
 
     @T.inline
     def count(whole, of, at, column, has_mean):
@@ -123,14 +132,16 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     @T.inline
     def normalize(of, at, inverse, at_w, has_mean, has_shift):
         """With W in `other` and B in `shift`."""
-        for v in T.unroll(VEC):
-            value: T.float32 = T.cast(of[at + v], "float32")
-            if has_mean:
-                value = value - mean[0]
-            value = value * inverse * (T.cast(other[at_w + v], "float32") + offset_of_w)
-            if has_shift:
-                value = value + T.cast(shift[v], "float32")
-            of[at + v] = T.cast(value, dtype)
+        for pair in T.unroll(VEC // 2):
+            for e in T.unroll(2):
+                value: T.float32 = T.cast(of[at + pair * 2 + e], "float32")
+                if has_mean:
+                    value = value - mean[0]
+                value = value * inverse * (T.cast(other[at_w + pair * 2 + e], "float32") + offset_of_w)
+                if has_shift:
+                    value = value + T.cast(shift[pair * 2 + e], "float32")
+                two[e] = value
+            round_two(of, at + pair * 2)
 
     @T.inline
     def most_of_row(whole, of, at, column):

@@ -26,13 +26,19 @@ def factor(most, target):
 @T.inline
 def to_8_bits(to, source, at, inverse, target, count):
     """The numbers times `inverse`, rounded to the nearest."""
-    for v in T.unroll(count):
-        value: T.float32 = T.max(T.min(T.cast(source[at + v], "float32") * inverse, T.float32(LARGEST[target])), T.float32(-LARGEST[target]))
-        if target == "int8":
+    if target == "int8":
+        for v in T.unroll(count):
+            value: T.float32 = T.max(T.min(T.cast(source[at + v], "float32") * inverse, T.float32(127)), T.float32(-127))
             # The last byte of value + 1.5 * 2^23 is the rounded value: an addition costs less than two conversions.
             to[v] = T.cast(T.reinterpret("int32", value + T.float32(12582912.0)), target)
-        else:
-            to[v] = T.cast(value, target)
+    else:
+        # One instruction rounds two numbers, and bounds them.
+        two = T.alloc_local((2,), "float32")
+        for pair in T.unroll(count // 2):
+            for e in T.unroll(2):
+                two[e] = T.cast(source[at + pair * 2 + e], "float32") * inverse
+            for e in T.vectorized(2):
+                to[pair * 2 + e] = T.cast(two[e], target)
 
 
 # sim: quantize(dtype="float32", target="int8")
@@ -241,12 +247,12 @@ def groups(x: T.handle, q: T.handle, s: T.handle, of_tensor: T.float32, *, dtype
         for v in T.unroll(8):
             number: T.float32 = T.cast(numbers[w * 8 + v], "float32") * inverse
             size: T.float32 = T.min(T.fabs(number), T.float32(6))
-            bits: T.uint32 = T.reinterpret("uint32", size)
-            # Rounded to one bit behind the first one, the middle to the even number; below 1 to multiples of a half, which the last bits count
-            # after the addition of 2^22.
-            code: T.uint32 = ((bits - T.uint32(0x3F000000)) + T.uint32(0x001FFFFF) + ((bits >> T.uint32(22)) & T.uint32(1))) >> T.uint32(22)
-            if size < T.float32(1):
-                code = T.reinterpret("uint32", size + T.float32(4194304.0)) & T.uint32(3)
+            # Rounded to halves up to 2, to ones up to 4, to twos up to 6: of the three roundings, the one that counts least is the right one. Behind
+            # an addition of 2^22, 2^23 and 2^24, the last bits count.
+            halves: T.uint32 = T.reinterpret("uint32", size + T.float32(4194304.0)) - T.uint32(0x4A800000)
+            ones: T.uint32 = T.reinterpret("uint32", size + T.float32(8388608.0)) - T.uint32(0x4B000000 - 2)
+            twos: T.uint32 = T.reinterpret("uint32", size + T.float32(16777216.0)) - T.uint32(0x4B800000 - 4)
+            code: T.uint32 = T.min(halves, T.min(ones, twos))
             sign: T.uint32 = (T.reinterpret("uint32", number) >> T.uint32(28)) & T.uint32(8)
             codes[w] = codes[w] | ((code | sign) << T.uint32(v * 4))
     if unit < outer * inner * of_columns:
