@@ -1,6 +1,6 @@
 //! An inference engine: a model with the shape of Llama, a paged cache, and steps of all sequences as one graph.
 
-use tirx_kernels::paged::{self, Rope, Workspace};
+use tirx_kernels::paged::{self, Heads, Rope, Workspace};
 use tirx_kernels::sampling::{self, Options, Parameters};
 use tirx_kernels::{activation, embedding, gemm, norm, rope};
 use tirx_rt::{Device, Graph, Stream, Tensor, bf16};
@@ -93,6 +93,7 @@ struct Buffers {
     residual: Tensor<bf16>,
     normed: Tensor<bf16>,
     qkv: Tensor<bf16>,
+    queries: Tensor<bf16>,
     attended: Tensor<bf16>,
     gate_up: Tensor<bf16>,
     inner: Tensor<bf16>,
@@ -112,6 +113,7 @@ impl Buffers {
             residual: rows(HIDDEN)?,
             normed: rows(HIDDEN)?,
             qkv: heads(HEADS + 2 * HEADS_OF_K)?,
+            queries: heads(HEADS)?,
             gate_up: rows(2 * INNER)?,
             inner: rows(INNER)?,
             output: rows(HIDDEN)?,
@@ -143,7 +145,6 @@ impl Model {
     ) -> tirx_kernels::Result<()> {
         let count = tokens.ids.len();
         let eps = norm::Options::eps(1e-5);
-        let pairs = rope::Pairs::Halves;
         embedding::gather(stream, &self.embedding, &tokens.ids, &mut b.residual)?;
         b.output.fill_zero(stream)?;
         for (i, layer) in self.layers.iter().enumerate() {
@@ -153,26 +154,39 @@ impl Model {
             let mut qkv = b.qkv.reshape_mut([count, (HEADS + 2 * HEADS_OF_K) * HEAD])?;
             gemm::matmul(stream, x, &layer.qkv.permute(&[1, 0])?, &mut qkv)?;
 
-            let mut qkv = b.qkv.reshape_mut([count, HEADS + 2 * HEADS_OF_K, HEAD])?;
-            let (mut q, rest) = qkv.split_at_mut(1, HEADS)?;
-            let (k, v) = (
-                rest.slice(1, 0..HEADS_OF_K)?,
-                rest.slice(1, HEADS_OF_K..2 * HEADS_OF_K)?,
-            );
-            rope::apply(stream, &mut q, &tokens.positions, &self.frequencies, pairs)?;
-            let rope = Some(Rope {
+            let qkv = b.qkv.reshape([count, HEADS + 2 * HEADS_OF_K, HEAD])?;
+            let q = qkv.slice(1, 0..HEADS)?;
+            let k = qkv.slice(1, HEADS..HEADS + HEADS_OF_K)?;
+            let v = qkv.slice(1, HEADS + HEADS_OF_K..HEADS + 2 * HEADS_OF_K)?;
+            let rope = Rope {
                 frequencies: &self.frequencies,
-                pairs,
-            });
+                pairs: rope::Pairs::Halves,
+            };
+            let heads = Heads {
+                rope: Some(rope),
+                ..Heads::default()
+            };
             let (keys, values) = (&mut cache.keys[i], &mut cache.values[i]);
             let (rows, positions) = (&tokens.rows, &tokens.positions);
-            paged::append(stream, &k, &v, keys, values, table, rows, positions, rope)?;
+            let mut turned = b.queries.reshape_mut([count, HEADS, HEAD])?;
+            paged::append_queries(
+                stream,
+                &q,
+                &k,
+                &v,
+                &mut turned,
+                keys,
+                values,
+                table,
+                rows,
+                positions,
+                heads,
+            )?;
 
-            let q = b.qkv.slice(2, 0..HEADS)?;
             let (o, options) = (&mut b.attended, paged::Options::default());
             paged::decode(
                 stream,
-                &q,
+                &b.queries,
                 keys,
                 values,
                 table,
