@@ -6,6 +6,7 @@
 //! kernel.cu:1:10: fatal error: y.h: No such file            the host compiler's preprocessor
 //! ptxas /tmp/….ptx, line 9; error   : Not a name of any known instruction: 'bogus'
 //! ptxas warning : Registers are spilled to local memory in function 'k', 8 bytes spill stores, 8 bytes spill loads
+//! ptxas info    : (C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized due to … in the function 'k'
 //! nvcc fatal   : Unknown option '-x'
 //! ```
 
@@ -14,6 +15,9 @@ use tirx_core::source::{FileId, SourceMap, Span};
 
 /// The name of the text in nvcc's command line, the same for every kernel: it may be part of the result.
 pub(crate) const FILE: &str = "kernel.cu";
+
+/// What ptxas says, as information, of a kernel whose warpgroup MMAs wait for each other.
+pub(super) const SERIALIZED: &str = "wgmma.mma_async instructions are serialized";
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,6 +166,7 @@ fn tool_finding(tool: &str, rest: &str, origin: &Origin<'_>) -> Option<Finding> 
     let level = match level.trim() {
         "error" | "fatal" => Level::Error,
         "warning" => Level::Warning,
+        "info" if text.contains(SERIALIZED) => Level::Warning,
         _ => return None,
     };
     // A name that the message quotes often occurs in one line of the text only.
@@ -232,6 +237,13 @@ mod tests {
                 "ptxas: Not a name of any known instruction: 'bogus'",
                 Some(2),
                 Some(2),
+            ),
+            (
+                "ptxas info    : (C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized due to x in the function 'k'",
+                Warning,
+                "ptxas: (C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized due to x in the function 'k'",
+                None,
+                None,
             ),
             (
                 "ptxas fatal   : Ptx assembly aborted due to errors",

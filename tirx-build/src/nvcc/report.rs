@@ -3,7 +3,7 @@
 use tirx_core::diagnostic::{Level, Message, TextRange};
 
 use super::Job;
-use super::messages::Finding;
+use super::messages::{Finding, SERIALIZED};
 use crate::error::{Error, Result};
 use crate::toolchain::Nvcc;
 
@@ -106,6 +106,11 @@ impl Report {
             if spills {
                 let help = "keep fewer values alive at a time, use more threads with fewer values each, or allow it: \
                     `allow-spills = true`";
+                children.push(Message::new(Level::Help, help));
+            }
+            if finding.text.contains(SERIALIZED) {
+                let help = "leave accumulators alone until `T.ptx.wgmma.wait_group(0)`, round them in pairs, and keep branches out of the loop of \
+                    MMAs: see \"Warpgroup MMAs that wait for each other\" on the book's page about tuning";
                 children.push(Message::new(Level::Help, help));
             }
             if is_error && finding.text.contains("cc1plus") {
