@@ -30,9 +30,14 @@ fn padded(queries: usize) -> usize {
     queries.next_multiple_of(4)
 }
 
+/// Elements of a row of the sums of dQ: `hopper_backward.py` orders 32 elements at a time.
+fn width(head: usize) -> usize {
+    head.next_multiple_of(32)
+}
+
 /// Two numbers for each query, and the sums of dQ.
 fn workspace(heads: usize, queries: usize, head: usize) -> usize {
-    heads * (2 * padded(queries) + queries * head)
+    heads * (2 * padded(queries) + queries * width(head))
 }
 
 /// The gradients of Q, K and V for the gradient `d_o` of O = softmax(scale Q Kᵀ) V. `o` and `lse` are the results of
@@ -399,8 +404,13 @@ impl BackwardPlan {
         let (mut stats, mut sums) = flat.split_at_mut(0, 2 * batch * heads * rows)?;
         let mut stats = stats.reshape_mut([2, batch, heads, rows])?;
         let mut stats = stats.slice_mut(3, 0..queries)?;
-        let mut sums = sums.slice_mut(0, 0..batch * heads * queries * head)?;
-        let mut sums = sums.reshape_mut([batch, heads, queries, head])?;
+        // The other kernel keeps the order of the elements.
+        let (width, turned) = match self.kernel {
+            Kernel::Warpgroups => (width(head), 1),
+            Kernel::Warps => (head, 0),
+        };
+        let mut sums = sums.slice_mut(0, 0..batch * heads * queries * width)?;
+        let mut sums = sums.reshape_mut([batch, heads, queries, width])?;
         kernels::attention_backward_prepare::<T>(stream, o, d_o, lse, &mut *stats, &mut *sums)?;
         if keys > 0 && self.extents.sequences != Some(0) {
             // The kernel takes empty offsets for "no sequences".
@@ -432,7 +442,7 @@ impl BackwardPlan {
                 }
             }
         }
-        kernels::attention_backward_finish::<T>(stream, &*sums, dq, values.scale)?;
+        kernels::attention_backward_finish::<T>(stream, &*sums, dq, values.scale, turned)?;
         Ok(())
     }
 }
