@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm.script import tirx as T
 
 from quantize import factor, to_8_bits
-from rows import CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum, store_row, vector
+from rows import BY_NVCC, CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum, store_row, vector
 
 
 # sim: norm(dtype="float32", s=None)
@@ -157,27 +157,27 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     @T.inline
     def in_registers(has_residual, layer):
         """A row of whole vectors, each in the registers of a thread, with W, and with B if it is a LayerNorm."""
-        for c in T.unroll(CACHED):
+        for c in T.unroll(CACHED, annotations=BY_NVCC):
             load_vector(kept, c * VEC, Xs, c * step + begin, columns, dtype, VEC)
         if has_residual:
-            for c in T.unroll(CACHED):
+            for c in T.unroll(CACHED, annotations=BY_NVCC):
                 # X in place of R behind the row's end: another thread may write the vector that is loaded there.
                 own = T.decl_buffer((columns,), dtype, data=T.if_then_else(c * step + begin < last, Rs.data, Xs.data), scope="global")
                 load_vector(other, c * VEC, own, c * step + begin, columns, dtype, VEC)
-            for c in T.unroll(CACHED):
+            for c in T.unroll(CACHED, annotations=BY_NVCC):
                 add(kept, c * VEC)
                 store_row(True, Rs, c * step + begin, last, kept, c * VEC, dtype, VEC)
         if layer:
-            for c in T.unroll(CACHED):
+            for c in T.unroll(CACHED, annotations=BY_NVCC):
                 add_up(True, kept, c * VEC, c * step + begin)
             average()
-        for c in T.unroll(CACHED):
+        for c in T.unroll(CACHED, annotations=BY_NVCC):
             count(True, kept, c * VEC, c * step + begin, layer)
         row_sum(total, more_parts, thread, threads)
         inverse: T.float32 = T.rsqrt(total[0] * share + eps)
-        for c in T.unroll(CACHED):
+        for c in T.unroll(CACHED, annotations=BY_NVCC):
             load_vector(other, c * VEC, W, c * step + begin, columns, dtype, VEC)
-        for c in T.unroll(CACHED):
+        for c in T.unroll(CACHED, annotations=BY_NVCC):
             if layer:
                 load_vector(shift, 0, B, c * step + begin, columns, dtype, VEC)
             normalize(kept, c * VEC, inverse, c * VEC, layer, layer)
@@ -188,7 +188,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
         if s is not None:
             row_max(most, last_parts, thread, threads)
             of_row: T.float32 = factor(most[0], target)
-            for c in T.unroll(CACHED):
+            for c in T.unroll(CACHED, annotations=BY_NVCC):
                 store_8_bits(True, kept, c * VEC, c * step + begin, 1.0 / of_row)
             if T.bitwise_and(thread, threads - 1) == 0 and last > 0:
                 S[o, i] = of_row

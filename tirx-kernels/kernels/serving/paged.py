@@ -6,7 +6,7 @@ from tvm.script import tirx as T
 
 from rope import MAX_PAIRS, angles
 from quantize import to_8_bits
-from rows import after_previous, load, misaligned, store, vector
+from rows import BY_NVCC, after_previous, load, misaligned, store, vector
 
 LOG2_E = 1.4426950408889634
 KEYS = 16                                    # keys of a warp's tile
@@ -212,6 +212,8 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
         T.ptx.cp_async.commit_group()
     if STAGES - 1 < count:
         locate(STAGES - 1)
+    # With heads of 256 elements, the loop that nvcc unrolls spills.
+    OF_QUERY = T.meta_var({} if D == 256 else BY_NVCC)
     # The fragment of Q: a thread has rows lane / 4 and lane / 4 + 8, and four columns of 16.
     for h in T.unroll(2):
         row: T.int32 = first_row + lane // 4 + h * 8
@@ -219,7 +221,7 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
         limit[h] = length - queries + n + 1
         most[h] = T.float32(NEVER)
         total[h] = 0.0
-        for step in T.unroll(D // 16):
+        for step in T.unroll(D // 16, annotations=OF_QUERY):
             for e in T.unroll(4):
                 column: T.int32 = step * 16 + (lane % 4 * 4 + e // 2 + e % 2 * 2 if EIGHT else e // 2 * 8 + lane % 4 * 2 + e % 2)
                 if h * 8 < ROWS:
@@ -242,7 +244,7 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
             locate(i + STAGES)
         for j, e in T.grid(2, 4):
             scores[j, e] = T.float32(0)
-        for step in T.unroll(D // 16):
+        for step in T.unroll(D // 16, annotations=BY_NVCC):
             if EIGHT:
                 for j in T.unroll(2):
                     row: T.int32 = j * 8 + lane // 4
@@ -283,7 +285,7 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
                         weight = 0.0
                     total[h] += weight
                     weights[j * 4 + h * 2 + e] = T.cast(weight, of_mma)
-            for j in T.unroll(D // 8):
+            for j in T.unroll(D // 8, annotations=BY_NVCC):
                 for e in T.unroll(2):
                     acc[j, h * 2 + e] = acc[j, h * 2 + e] * keep
             most[h] = peak
@@ -299,7 +301,7 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
                 there = T.decl_buffer((4 // WIDE,), type, data=Vs.ptr_to([warp, stage, row, swizzled(word // 4, row, PLACES) * 16]), scope="shared.dyn")
                 here = T.decl_buffer((NEIGHBORS // WIDE,), type, data=raw.data, scope="local")
                 here[key * (NEIGHBORS // 4 // WIDE) + w] = there[word % 4 // WIDE]
-        for step in T.unroll(D // 16):
+        for step in T.unroll(D // 16, annotations=BY_NVCC):
             if EIGHT:
                 # Two neighbors of each of four keys: the operands of two MMAs.
                 for p in T.unroll(2):
@@ -328,7 +330,7 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
         if lane % 4 == 0:
             tops[warp, h * 8 + lane // 4, 0] = most[h]
             tops[warp, h * 8 + lane // 4, 1] = total[h]
-        for j in T.unroll(D // 8):
+        for j in T.unroll(D // 8, annotations=BY_NVCC):
             for e in T.unroll(2):
                 column: T.int32 = (lane % 4 * 2 + e) * NEIGHBORS + j if EIGHT else j * 8 + lane % 4 * 2 + e
                 sums[warp, h * 8 + lane // 4, column] = acc[j, h * 2 + e]

@@ -12,6 +12,8 @@ from tvm.script import tirx as T
 WARPS = 8
 THREADS = 32 * WARPS
 CACHED = 4                                   # vectors of a row that a thread keeps in registers
+# nvcc unrolls the loop, so that the kernel's text stays short.
+BY_NVCC = {"pragma_unroll_explicit": False}
 VECTORS = 4                                  # vectors of a segment of a row that a thread has in flight
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "uint16": 2, "float8_e4m3fn": 1}
 
