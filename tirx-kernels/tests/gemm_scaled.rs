@@ -140,9 +140,11 @@ proptest! {
 fn other_forms() {
     check::<f8e4m3, f32>(1, 1, 129, 272, false);
     check::<f8e4m3, f32>(1, 130, 1, 16, true);
-    // As many tiles as fill the GPU go by clusters of two.
-    check::<f8e4m3, bf16>(66, 129, 8, 144, true);
-    check_groups::<f8e4m3>(&[129; 66], 8, 16);
+    // Three warpgroups, if two would need another wave of tiles.
+    check::<f8e4m3, bf16>(132, 129, 8, 144, false);
+    check::<f8e4m3, bf16>(66, 129, 136, 16, true);
+    check::<f8e4m3, f32>(132, 129, 8, 16, true);
+    check_groups::<f8e4m3>(&[129; 132], 8, 16);
     check_groups::<f8e4m3>(&[0, 3, 140, 0], 136, 272);
     check_groups::<f8e4m3>(&[1], 8, 16);
 }

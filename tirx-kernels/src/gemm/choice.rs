@@ -56,6 +56,12 @@ const TILE_COLUMNS: [(i64, f64); 6] = [
     (256, 1110.0),
 ];
 
+/// Cycles of 128 elements along K in a tile of `general` with scales of blocks that two warpgroups multiply, and of the begin and the end of the
+/// tile.
+const SCALED_BY_TWO: (f64, f64) = (731.0, 1150.0);
+/// Those of three warpgroups, with tiles of 192 rows.
+const SCALED_BY_THREE: (f64, f64) = (930.0, 2700.0);
+
 /// Cycles per microsecond under load.
 const CLOCK: f64 = 1600.0;
 /// Bytes that a multiprocessor copies from the L2 cache in a cycle.
@@ -188,6 +194,19 @@ pub(super) fn time_of_tiles(machine: &Machine, extents: Extents, columns: i64, s
     let busy = tiles / (waves * machine.multiprocessors);
     let time = (waves * tile / CLOCK).max(time_of_memory(machine, extents, down, across, 0.6 + 0.4 * busy));
     (LAUNCH + time, tiles.min(machine.multiprocessors) as i32)
+}
+
+/// Cycles of `general` with scales of blocks and so many warpgroups: those of its waves of tiles.
+pub(super) fn time_of_scaled(machine: &Machine, extents: Extents, warpgroups: i64) -> f64 {
+    let down = extents.m.div_ceil(64 * warpgroups as usize) as f64;
+    let tiles = extents.batch as f64 * down * extents.n.div_ceil(128) as f64;
+    // Of a step and of what is between two tiles, on an H200.
+    let (step, between) = if warpgroups == 2 {
+        SCALED_BY_TWO
+    } else {
+        SCALED_BY_THREE
+    };
+    (tiles / machine.multiprocessors).ceil() * (extents.k.div_ceil(128) as f64 * step + between)
 }
 
 /// The tiles in tensor memory with their microseconds, the fastest first.
@@ -437,6 +456,21 @@ mod tests {
         assert_eq!(first_on(of_h200, 1, 6144, 4096), "columns 16x64 of 1 parts");
         assert_eq!(first_on(of_h200, 1, 4096, 14336), "columns 16x64 of 2 parts");
         assert_eq!(first_on(of_h200, 1, 28672, 4096), "columns 16x64 of 1 parts");
+    }
+
+    #[test]
+    fn three_warpgroups_scale_large_products() {
+        let machine = Machine {
+            multiprocessors: 132.0,
+            memory: MEMORY,
+            generation: Generation::Hopper,
+        };
+        let three = |m, n, k| {
+            let extents = Extents { batch: 1, m, n, k };
+            time_of_scaled(&machine, extents, 3) < time_of_scaled(&machine, extents, 2)
+        };
+        assert!(three(8192, 8192, 8192) && three(4096, 7168, 2048) && three(4096, 4096, 7168));
+        assert!(!three(128, 7168, 2048) && !three(512, 4096, 7168));
     }
 
     #[test]

@@ -69,8 +69,8 @@ pub enum Kernel {
     General { columns: i64, cluster: i64 },
     /// `tiles` of `hopper.py`: tiles of 128 x `columns` elements, which the copy engine stores.
     Tiles { columns: i64 },
-    /// `general` with scales of blocks: tiles of 128 x 128 elements.
-    Scaled { cluster: i64 },
+    /// `general` with scales of blocks: tiles of 64 `warpgroups` x 128 elements.
+    Scaled { warpgroups: i64 },
     /// `columns` of `hopper.py`: tiles of `rows` rows and 64 columns with K in two parts, or of 32 columns of both products of a gate.
     Columns { rows: i64 },
     /// `tiles` of `blackwell.py`.
@@ -208,10 +208,10 @@ pub(super) fn with_call<T: Element, O: Element>(
             cluster,
         } => {
             let of_tile = if up.is_some() { of_tile / 2 } else { of_tile };
-            clusters(&machine, operands, of_tile as usize, cluster as usize)?
+            clusters(&machine, operands, [128, of_tile as usize], cluster as usize)?
         }
-        Kernel::Tiles { columns } => clusters(&machine, operands, columns as usize, 1)?,
-        Kernel::Scaled { cluster } => clusters(&machine, operands, 128, cluster as usize)?,
+        Kernel::Tiles { columns } => clusters(&machine, operands, [128, columns as usize], 1)?,
+        Kernel::Scaled { warpgroups } => clusters(&machine, operands, [64 * warpgroups as usize, 128], 1)?,
         Kernel::TensorMemory { tile, .. } => tile.blocks,
         Kernel::Columns { .. } | Kernel::Blocks { .. } => 0,
     };
@@ -240,7 +240,7 @@ pub(super) fn with_call<T: Element, O: Element>(
 fn clusters<T: Element>(
     machine: &Machine,
     operands: &Operands<'_, T>,
-    of_tile: usize,
+    [of_tile, columns_of_tile]: [usize; 2],
     cluster: usize,
 ) -> Result<i32> {
     let (rows, matrices, columns) = (
@@ -248,11 +248,11 @@ fn clusters<T: Element>(
         operands.b.shape()[0],
         operands.b.shape()[2],
     );
-    let across = columns.div_ceil(of_tile);
+    let across = columns.div_ceil(columns_of_tile);
     let down = match operands.grouped {
         // Each group may end within a tile.
-        true => rows.div_ceil(128 * cluster) + matrices,
-        false => matrices * rows.div_ceil(128 * cluster),
+        true => rows.div_ceil(of_tile * cluster) + matrices,
+        false => matrices * rows.div_ceil(of_tile * cluster),
     };
     match i32::try_from(down.saturating_mul(across)) {
         Ok(tiles) => Ok(tiles.min(machine.multiprocessors as i32 / cluster as i32)),
@@ -294,14 +294,9 @@ fn choose<T: Element>(
         }
     }
     if machine.generation == Generation::Hopper && bulk_copies && by_blocks && !turned_b {
-        // Two tiles share the copies of B if there are enough of them to fill the GPU.
-        let tiles = extents.batch * extents.m.div_ceil(128) * extents.n.div_ceil(128);
-        let cluster = if extents.m > 128 && tiles as f64 >= machine.multiprocessors {
-            2
-        } else {
-            1
-        };
-        return Ok((Kernel::Scaled { cluster }, false));
+        let time_of = |warpgroups: i64| choice::time_of_scaled(machine, extents, warpgroups);
+        let warpgroups = if time_of(3) < time_of(2) { 3 } else { 2 };
+        return Ok((Kernel::Scaled { warpgroups }, false));
     }
     if machine.generation == Generation::Hopper
         && bulk_copies

@@ -238,12 +238,12 @@ products!(f8e4m3 => bf16, Built { general: &[(128, 1)], tiles: &TILES, columns: 
     Kernel::General { .. } => general!(gemm_general_fp8(call, [], c, [])),
     Kernel::Tiles { columns } => fused!(gemm_tiles_fp8(call, c, call.blocks) { dtype: "float8_e4m3fn", out: "bfloat16", BN: columns }),
     Kernel::Columns { rows } => fused!(gemm_columns_fp8(call, c, call.constant_b) { dtype: "float8_e4m3fn", out: "bfloat16", BN: rows }),
-    Kernel::Scaled { cluster } => general!(gemm_scaled(call, [], c, []) { CLUSTER: cluster }),
+    Kernel::Scaled { warpgroups } => general!(gemm_scaled(call, [], c, []) { WARPGROUPS: warpgroups }),
 });
 products!(f8e4m3 => f32, Built { scaled: true, ..E4M3 }, |call, c| {
     Kernel::General { columns: 128, .. } => general!(gemm_general_fp8(call, [], c, [])),
     Kernel::General { .. } => general!(gemm_general_fp8_wide(call, [], c, [])),
-    Kernel::Scaled { cluster } => general!(gemm_scaled(call, [], c, []) { CLUSTER: cluster }),
+    Kernel::Scaled { warpgroups } => general!(gemm_scaled(call, [], c, []) { WARPGROUPS: warpgroups }),
 });
 products!(f8e4m3 => f16, E4M3, |call, c| {
     Kernel::General { columns: 128, .. } => general!(gemm_general_fp8(call, [], c, [])),
@@ -253,8 +253,8 @@ groups!(f8e4m3 => bf16, Built { scaled: true, ..Built::GENERAL }, |call, offsets
     Kernel::General { columns, .. } => general!(gemm_grouped_fp8(call, [], c, [offsets]) {
         dtype: "float8_e4m3fn", out: "bfloat16", BN: columns
     }),
-    Kernel::Scaled { cluster } => general!(gemm_grouped_scaled(call, [], c, [offsets]) {
-        dtype: "float8_e4m3fn", out: "bfloat16", SCALED: true, CLUSTER: cluster
+    Kernel::Scaled { warpgroups } => general!(gemm_grouped_scaled(call, [], c, [offsets]) {
+        dtype: "float8_e4m3fn", out: "bfloat16", SCALED: true, WARPGROUPS: warpgroups
     }),
 });
 
