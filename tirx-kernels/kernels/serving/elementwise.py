@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import VECTORS, WARPS, after_previous, load_row, load_vector, misaligned, quotient, store_row, vector
+from rows import BY_NVCC, VECTORS, WARPS, after_previous, load_row, load_vector, misaligned, quotient, store_row, vector
 
 LOG2_E = 1.4426950408889634
 
@@ -59,12 +59,12 @@ def activation(g: T.handle, u: T.handle, y: T.handle, kind: T.int32, warps: T.in
         @T.inline
         def segment(function, is_gated):
             """The vectors of a thread in rows of whole vectors."""
-            for c in T.unroll(VECTORS):
+            for c in T.unroll(VECTORS, annotations=BY_NVCC):
                 load_vector(gate, c * VEC, Gs, begin + c * step, columns, dtype, VEC)
             if is_gated:
-                for c in T.unroll(VECTORS):
+                for c in T.unroll(VECTORS, annotations=BY_NVCC):
                     load_vector(up, c * VEC, Us, begin + c * step, columns, dtype, VEC)
-            for c in T.unroll(VECTORS):
+            for c in T.unroll(VECTORS, annotations=BY_NVCC):
                 results(function, is_gated, c * VEC)
                 store_row(True, Ys, begin + c * step, columns, gate, c * VEC, dtype, VEC)
 
@@ -131,9 +131,9 @@ def cast(x: T.handle, y: T.handle, warps: T.int32, segments: T.int32, *, source:
 
         if (misaligned(X.ptr_to([0, 0, 0])) | misaligned(Y.ptr_to([0, 0, 0]))) == T.uint8(0) and (
                 x_outer | x_inner | y_outer | y_inner | T.cast(columns, "int64")) % max(vector(source), vector(target)) == 0:
-            for c in T.unroll(VECTORS):
+            for c in T.unroll(VECTORS, annotations=BY_NVCC):
                 load_vector(before, c * VEC, Xs, begin + c * step, columns, source, VEC)
-            for c in T.unroll(VECTORS):
+            for c in T.unroll(VECTORS, annotations=BY_NVCC):
                 result(True, c * VEC, begin + c * step)
         else:
             for c in range(VECTORS):
@@ -170,9 +170,9 @@ def gather(table: T.handle, ids: T.handle, y: T.handle, warps: T.int32, segments
         Ys = T.decl_buffer((columns,), dtype, data=Y.ptr_to([row, 0]), scope="global")
         if (misaligned(Table.ptr_to([0, 0])) | misaligned(Y.ptr_to([0, 0]))) == T.uint8(0) and (
                 t_row | y_row | T.cast(columns, "int64")) % VEC == 0 and last > 0:
-            for c in T.unroll(VECTORS):
+            for c in T.unroll(VECTORS, annotations=BY_NVCC):
                 load_vector(values, c * VEC, Ts, begin + c * step, columns, dtype, VEC)
-            for c in T.unroll(VECTORS):
+            for c in T.unroll(VECTORS, annotations=BY_NVCC):
                 store_row(True, Ys, begin + c * step, columns, values, c * VEC, dtype, VEC)
         else:
             for c in range(VECTORS):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, store_row, vector
+from rows import BY_NVCC, CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, store_row, vector
 
 LARGEST = {"float8_e4m3fn": 448.0, "int8": 127.0}
 BLOCK = 128                                  # rows and columns with a common factor in `blocks`
@@ -93,9 +93,9 @@ def quantize(x: T.handle, q: T.handle, s: T.handle, threads: T.int32, *, dtype: 
     def rows(whole, in_registers):
         turns: T.int32 = T.ceildiv(columns, step)
         if in_registers:
-            for c in T.unroll(CACHED):
+            for c in T.unroll(CACHED, annotations=BY_NVCC):
                 load_vector(kept, c * VEC, Xs, c * step + begin, columns, dtype, VEC)
-            for c in T.unroll(CACHED):
+            for c in T.unroll(CACHED, annotations=BY_NVCC):
                 most_of(most, kept, c * VEC, VEC, True, c * step + begin, last)
         else:
             for c in range(turns):
@@ -105,7 +105,7 @@ def quantize(x: T.handle, q: T.handle, s: T.handle, threads: T.int32, *, dtype: 
         scale: T.float32 = factor(most[0], target)
         inverse: T.float32 = 1.0 / scale
         if in_registers:
-            for c in T.unroll(CACHED):
+            for c in T.unroll(CACHED, annotations=BY_NVCC):
                 result(True, c * VEC, c * step + begin, inverse)
         else:
             for c in range(turns):
@@ -155,15 +155,15 @@ def blocks(x: T.handle, q: T.handle, s: T.handle, *, dtype: T.constexpr):
 
     @T.inline
     def block_of_numbers(whole):
-        for turn in T.unroll(TURNS):
+        for turn in T.unroll(TURNS, annotations=BY_NVCC):
             Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([b, T.min(first + turn * (THREADS // ACROSS), rows - 1), 0]), scope="global")
             load_row(whole, kept, turn * VEC, Xs, column, columns, dtype, VEC)
-        for turn in T.unroll(TURNS):
+        for turn in T.unroll(TURNS, annotations=BY_NVCC):
             most_of(most, kept, turn * VEC, VEC, whole, column, columns)
         row_max(most, parts, thread, THREADS)
         scale: T.float32 = factor(most[0], target)
         inverse: T.float32 = 1.0 / scale
-        for turn in T.unroll(TURNS):
+        for turn in T.unroll(TURNS, annotations=BY_NVCC):
             row: T.int32 = first + turn * (THREADS // ACROSS)
             if row < rows:
                 Qs = T.decl_buffer((columns,), target, data=Q.ptr_to([b, row, 0]), scope="global")
@@ -215,14 +215,14 @@ def groups(x: T.handle, q: T.handle, s: T.handle, of_tensor: T.float32, *, dtype
     i: T.int32 = row - o * inner
     Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([o, i, 0]), scope="global")
     if T.bitwise_or(misaligned(X.ptr_to([0, 0, 0])), T.cast((x_outer | x_inner) % VEC, "uint8")) == T.uint8(0):
-        for v in T.unroll(16 // VEC):
+        for v in T.unroll(16 // VEC, annotations=BY_NVCC):
             load_vector(numbers, v * VEC, Xs, column + v * VEC, columns, dtype, VEC)
     else:
-        for v in T.unroll(16):
+        for v in T.unroll(16, annotations=BY_NVCC):
             numbers[v] = Xs[column + v]
     # As integers, the bits of magnitudes are ordered like the magnitudes, and those of numbers that are not finite are the greatest.
     most: T.int32 = 0
-    for v in T.unroll(16):
+    for v in T.unroll(16, annotations=BY_NVCC):
         most = T.max(most, T.bitwise_and(T.reinterpret("int32", T.cast(numbers[v], "float32")), 0x7FFFFFFF))
     byte: T.uint32 = T.uint32(0)
     inverse: T.float32 = 0.0
@@ -244,7 +244,7 @@ def groups(x: T.handle, q: T.handle, s: T.handle, of_tensor: T.float32, *, dtype
             inverse = 1.0 / whole
     for w in T.unroll(2):
         codes[w] = T.uint32(0)
-        for v in T.unroll(8):
+        for v in T.unroll(8, annotations=BY_NVCC):
             number: T.float32 = T.cast(numbers[w * 8 + v], "float32") * inverse
             size: T.float32 = T.min(T.fabs(number), T.float32(6))
             # Rounded to halves up to 2, to ones up to 4, to twos up to 6: of the three roundings, the one that counts least is the right one. Behind
@@ -261,7 +261,7 @@ def groups(x: T.handle, q: T.handle, s: T.handle, of_tensor: T.float32, *, dtype
             for w in T.unroll(2):
                 Qs[T.truncdiv(column, 8) + w] = codes[w]
         else:
-            for e in T.unroll(8):
+            for e in T.unroll(8, annotations=BY_NVCC):
                 Q[o, i, T.truncdiv(column, 2) + e] = T.cast((codes[e // 4] >> T.uint32(e % 4 * 8)) & T.uint32(255), "uint8")
         if column % GROUP == 0:
             S[o, i, T.truncdiv(column, GROUP)] = T.cast(byte, "uint8")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import after_previous, load, load_vector, misaligned, vector
+from rows import BY_NVCC, after_previous, load, load_vector, misaligned, vector
 
 THREADS = 1024
 BINS = 2048
@@ -308,7 +308,7 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
     if temperature <= T.float32(0) or top_k > 0 or top_p < T.float32(1) or min_p > T.float32(0):
         for step in range(T.truncdiv(turns, AHEAD)):
             fetch(raw, Ls, step * AHEAD, AHEAD, tid, columns, whole, dtype, VEC)
-            for u in T.unroll(AHEAD):
+            for u in T.unroll(AHEAD, annotations=BY_NVCC):
                 values(step * AHEAD + u, u)
                 for v in T.unroll(VEC):
                     if inside[v] != 0:
@@ -425,7 +425,7 @@ def argmax(logits: T.handle, tokens: T.handle, *, dtype: T.constexpr):
     Ls = T.decl_buffer((columns,), dtype, data=Logits.ptr_to([row, 0]), scope="global")
     for step in range(T.ceildiv(columns, THREADS * VEC * AHEAD)):
         fetch(raw, Ls, step * AHEAD, AHEAD, tid, columns, whole, dtype, VEC)
-        for u in T.unroll(AHEAD):
+        for u in T.unroll(AHEAD, annotations=BY_NVCC):
             for v in T.unroll(VEC):
                 column: T.int32 = ((step * AHEAD + u) * THREADS + tid) * VEC + v
                 value: T.float32 = T.cast(raw[u * VEC + v], "float32")

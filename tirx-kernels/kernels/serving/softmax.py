@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum, store_row, vector
+from rows import BY_NVCC, CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum, store_row, vector
 
 LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453
@@ -77,16 +77,16 @@ def softmax(x: T.handle, y: T.handle, scale: T.float32, threads: T.int32, *, dty
 
     @T.inline
     def in_registers():
-        for c in T.unroll(CACHED):
+        for c in T.unroll(CACHED, annotations=BY_NVCC):
             load_vector(kept, c * VEC, Xs, c * step + begin, columns, dtype, VEC)
-        for c in T.unroll(CACHED):
+        for c in T.unroll(CACHED, annotations=BY_NVCC):
             maximum(True, kept, c * VEC, c * step + begin)
         row_max(most, parts, thread, threads)
-        for c in T.unroll(CACHED):
+        for c in T.unroll(CACHED, annotations=BY_NVCC):
             exponentials(True, terms, kept, c * VEC, c * step + begin)
         row_sum(total, more_parts, thread, threads)
         inverse: T.float32 = 1.0 / total[0]
-        for c in T.unroll(CACHED):
+        for c in T.unroll(CACHED, annotations=BY_NVCC):
             result(True, kept, terms, c * VEC, c * step + begin, inverse)
 
     @T.inline
