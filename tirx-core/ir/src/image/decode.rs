@@ -128,12 +128,6 @@ impl Decoder<'_> {
         Ok((value >> 1) as i128 ^ -((value & 1) as i128))
     }
 
-    /// A number that is stored as its difference from the last one.
-    fn after(&mut self, last: u32) -> Outcome<u32> {
-        let number = self.int()?.saturating_add(i128::from(last));
-        u32::try_from(number).or_else(|_| self.fail("a number is too large, or below 0"))
-    }
-
     fn f64(&mut self) -> Outcome<f64> {
         let Some(bytes) = self.bytes.get(self.at..self.at + 8) else {
             return self.fail("the bytes end early");
@@ -220,20 +214,15 @@ impl Decoder<'_> {
             starts.push(lines);
         }
         let mut spans: Vec<Span> = Vec::new();
-        let (mut last_line, mut last_call) = (0, 0);
         self.list(|d| {
-            let file = d.uint()? as usize;
-            last_line = d.after(last_line)?;
-            let (column, length) = (d.u32()?, d.u32()?);
-            last_call = d.after(last_call)?;
-            let call = match last_call as usize {
+            let (file, line, column, length) = (d.uint()? as usize, d.u32()?, d.u32()?, d.u32()?);
+            let call = match d.uint()? as usize {
                 0 => Span::NONE,
                 call => match spans.get(call - 1) {
                     Some(call) => *call,
                     None => return d.fail("the call of a span does not stand before it"),
                 },
             };
-            let line = last_line;
             let Some((start, size)) = starts.get(file).and_then(|f| f.get(&line)) else {
                 return d.fail("a span points at no line");
             };
@@ -321,18 +310,13 @@ impl Decoder<'_> {
         }
     }
 
-    /// A number by its distance from the next one that is free.
-    fn distance(&mut self, next: usize) -> Outcome<Option<usize>> {
-        let distance = self.uint()?;
-        Ok(usize::try_from(distance).ok().and_then(|distance| next.checked_sub(distance)))
-    }
-
     fn var(&mut self) -> Outcome<Var> {
-        let Some(id) = self.distance(self.vars.len())? else {
-            return self.fail("a variable is missing");
-        };
+        let id = self.uint()? as usize;
         if let Some(var) = self.vars.get(id) {
             return Ok(var.clone());
+        }
+        if id != self.vars.len() {
+            return self.fail("a variable is missing");
         }
         let (name, ty, span) = (self.string()?, self.ty()?, self.span()?);
         let var = Var::at(name, ty, span);
@@ -341,12 +325,11 @@ impl Decoder<'_> {
     }
 
     fn buffer(&mut self) -> Outcome<Buffer> {
-        let Some(id) = self.distance(self.buffers.len())? else {
-            return self.fail("a buffer is missing");
-        };
+        let id = self.uint()? as usize;
         match self.buffers.get(id) {
             Some(Some(buffer)) => return Ok(buffer.clone()),
             Some(None) => return self.fail("a buffer describes itself"),
+            None if id != self.buffers.len() => return self.fail("a buffer is missing"),
             None => self.buffers.push(None),
         }
         let name = self.string()?;

@@ -45,8 +45,8 @@ pub struct Encoder {
     buffers: FxHashMap<Buffer, u64>,
 }
 
-/// A span: file, line, first column and length in bytes, all from 0; the number of the span that calls it, from 1,
-/// which is smaller than its own, or 0. Line and call are stored as the difference from those of the span before.
+/// A span as it is stored: file, line, first column and length in bytes, all from 0; the number of the span that calls it, from 1,
+/// which is smaller than its own, or 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct StoredSpan {
     file: FileId,
@@ -129,15 +129,13 @@ impl Encoder {
             }
         }
         self.uint(self.span_list.len() as u64);
-        let (mut line, mut call) = (0, 0);
         for place in std::mem::take(&mut self.span_list) {
             let file = lines.keys().position(|f| *f == place.file).unwrap_or(0);
             self.uint(file as u64);
-            self.int(i128::from(place.line) - i128::from(line));
-            self.uint(u64::from(place.column));
-            self.uint(u64::from(place.length));
-            self.int(i128::from(place.call) - i128::from(call));
-            (line, call) = (place.line, place.call);
+            for value in [place.line, place.column, place.length] {
+                self.uint(u64::from(value));
+            }
+            self.uint(place.call);
         }
         self.uint(self.dtype_list.len() as u64);
         for dtype in std::mem::take(&mut self.dtype_list) {
@@ -165,11 +163,6 @@ impl Encoder {
 
     fn int(&mut self, value: i128) {
         self.wide(((value << 1) ^ (value >> 127)) as u128);
-    }
-
-    /// A number by its distance from the next one that is free; a hash has the number itself.
-    fn distance(&mut self, id: u64, next: u64) {
-        self.uint(if self.structural { id } else { next - id });
     }
 
     fn text(&mut self, text: &str) {
@@ -285,7 +278,7 @@ impl Encoder {
     fn var(&mut self, var: &Var) {
         let next = self.vars.len() as u64;
         let id = *self.vars.entry(var.clone()).or_insert(next);
-        self.distance(id, next);
+        self.uint(id);
         if id == next {
             if !self.structural {
                 self.string(&var.name_arc());
@@ -296,12 +289,13 @@ impl Encoder {
     }
 
     fn buffer(&mut self, buffer: &Buffer) {
-        let next = self.buffers.len() as u64;
-        let id = *self.buffers.entry(buffer.clone()).or_insert(next);
-        self.distance(id, next);
-        if id != next {
-            return;
+        if let Some(id) = self.buffers.get(buffer) {
+            let id = *id;
+            return self.uint(id);
         }
+        let id = self.buffers.len() as u64;
+        self.buffers.insert(buffer.clone(), id);
+        self.uint(id);
         if !self.structural {
             self.string(&buffer.name);
         }

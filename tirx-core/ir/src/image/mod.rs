@@ -1,8 +1,7 @@
 //! IR as compact bytes: what a shipped binary carries for the simulator.
 //!
 //! The bytes are deterministic: the same module gives the same bytes on any machine. Variables and buffers are
-//! numbered by first occurrence, and named by their distance from the next number, so that the copies of an unrolled loop are alike and
-//! compress well; strings, dtypes and spans are tables. Of the source texts only the lines that spans
+//! numbered by first occurrence; strings, dtypes and spans are tables. Of the source texts only the lines that spans
 //! point to are carried, with the names of their files, so that a fault shows the kernel's line; a span in an inline function has the
 //! number of the span that calls it.
 //!
@@ -22,7 +21,7 @@ use std::fmt;
 /// The first bytes.
 const MAGIC: &[u8; 4] = b"TIRX";
 /// The format's version; a decoder refuses others.
-const VERSION: u8 = 4;
+const VERSION: u8 = 3;
 
 /// Why bytes are not an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
