@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use crate::process::{Result, cargo, run};
 
@@ -25,18 +24,20 @@ pub(crate) fn build(root: &Path, args: &[String]) -> Result<()> {
         sources.arg("--manifest").arg(&manifest);
         sources.arg("--out").arg(package.join("kernels"));
         run(sources.args(["--only-targets", targets]).args(args))?;
-        let archive =
-            std::env::temp_dir().join(format!("tirx-kernels-{folder}-{}.tar.gz", std::process::id()));
-        run(Command::new("tar")
-            // As cargo compresses an archive.
-            .args(["--use-compress-program", "gzip -9", "-cf"])
-            .arg(&archive)
-            .arg("-C")
-            .arg(&package)
-            .arg("."))?;
-        let bytes = fs::metadata(&archive)?.len();
-        fs::remove_file(&archive)?;
-        println!("tirx-kernels-{folder}: {:.1} MB compressed", bytes as f64 / 1e6);
+        let name = format!("tirx-kernels-{folder}");
+        // Without a lock file, cargo does not look for the other crates in the registry.
+        let mut archive = cargo([
+            "package",
+            "--quiet",
+            "--no-verify",
+            "--allow-dirty",
+            "--exclude-lockfile",
+        ]);
+        let target = root.join("target");
+        run(archive.args(["-p", &name, "--target-dir"]).arg(&target))?;
+        let file = format!("package/{name}-{}.crate", env!("CARGO_PKG_VERSION"));
+        let bytes = fs::metadata(target.join(file))?.len();
+        println!("{name}: {:.2} MB compressed", bytes as f64 / 1e6);
         if bytes > MAX_BYTES {
             return Err(format!(
                 "{} has {bytes} bytes compressed, and the registry takes {MAX_BYTES}: divide it by families",

@@ -158,7 +158,7 @@ def columns(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
     GATED = T.meta_var(up is not None)
     COLUMNS = T.meta_var(BM // 2 if GATED else BM)                # of C in a tile
     # Few long copies keep as many bytes under way as many short ones, with fewer barriers.
-    LENGTH, STAGES = T.meta_var({16: (256, 5), 32: (256, 5), 64: (128, 6), 128: (128, 8)}[BN])      # in bytes
+    LENGTH, STAGES = T.meta_var({16: (256, 5), 64: (128, 6), 128: (128, 8)}[BN])      # in bytes
     BK = T.meta_var(LENGTH // BYTES[dtype])
     out = T.meta_var(out or dtype)
     BATCH, M, N, K, A, B, C = operands(a, b, c, dtype, False, TRANS_B, out)

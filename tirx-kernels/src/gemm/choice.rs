@@ -98,7 +98,7 @@ pub(super) fn candidates(
     if machine.generation == Generation::Hopper && bulk_copies && extents.k > 0 {
         let (turned_a, turned_b) = (a == Contiguous::Rows, b == Contiguous::Rows);
         // The least number of rows that holds all of A, up to the largest.
-        let rows = extents.m.next_power_of_two().clamp(16, 128);
+        let rows = rows_of_columns(extents.m);
         let (blocks_down, blocks_across) = (
             extents.batch.saturating_mul(extents.m.div_ceil(rows)),
             extents.n.div_ceil(64),
@@ -248,6 +248,15 @@ fn time_of_tensor_memory(
     let cycles = waves * extents.k.div_ceil(64) as f64 * step + 8.0 * columns + 600.0;
     let memory = time_of_memory(machine, extents, down as f64, across as f64, 0.6 + 0.4 * busy);
     Some((LAUNCH + (cycles / CLOCK).max(memory), tile))
+}
+
+/// The rows of the tiles of `columns` for `m` rows: the least number that holds all of them, of those that are built.
+pub(super) fn rows_of_columns(m: usize) -> usize {
+    match m {
+        0..=16 => 16,
+        17..=64 => 64,
+        _ => 128,
+    }
 }
 
 /// Microseconds of the kernel `columns`.

@@ -88,9 +88,8 @@ const STEP: f64 = 4.4;
 /// The columns of the tiles of `tiles` that are built for a B that is contiguous along its columns.
 const TURNED: i64 = 128;
 
-/// The rows of the tiles of `columns` that are built, and those with gates.
-const COLUMNS_ROWS: [usize; 3] = [16, 64, 128];
-const GATED_ROWS: [usize; 2] = [16, 64];
+/// The most rows of a product with a gate that `columns` computes.
+const GATED_ROWS: usize = 16;
 
 /// Checks a product and passes it to `launch`, with the matrices of B as `[N, K]`, or as `[K, N]` if columns are contiguous.
 pub(super) fn with_call<T: Element, O: Element>(
@@ -312,12 +311,7 @@ fn choose<T: Element>(
             k: (extents.k * size_of::<T>()).div_ceil(2),
             ..extents
         };
-        let built_rows = if gated { &GATED_ROWS[..] } else { &COLUMNS_ROWS };
-        // The least number of rows that holds all of A, up to the largest.
-        let rows = *built_rows
-            .iter()
-            .find(|rows| extents.m <= **rows)
-            .unwrap_or(&built_rows[built_rows.len() - 1]);
+        let rows = choice::rows_of_columns(extents.m);
         let grid = (
             extents.batch.saturating_mul(extents.m.div_ceil(rows)),
             extents.n.div_ceil(64),
@@ -325,7 +319,7 @@ fn choose<T: Element>(
         let few = operands.built.columns
             && vectors
             && by_four
-            && !(gated && turned_b)
+            && !(gated && (turned_b || extents.m > GATED_ROWS))
             && grid.0 <= 65535
             && grid.1 <= 65535;
         let time_of = |columns: i64, cluster: i64, step: f64| {
