@@ -211,7 +211,7 @@ macro_rules! sixteen_bits {
             fn launch(call: &ProductLaunch<'_, $ty, $ty>, kernel: Kernel, c: &mut Tensor<$ty>) -> Result<()> {
                 let up = call.up.as_deref().unwrap_or(&call.b);
                 match kernel {
-                    Kernel::Columns { rows } => fused!(gemm_columns_gated(call, [up], c, call.constant_b) { BN: rows }),
+                    Kernel::Columns { .. } => fused!(gemm_columns_gated(call, [up], c, call.constant_b)),
                     _ => general!(gemm_gated(call, [up], c, []) { TRANS_B: call.turned_b }),
                 }
             }
