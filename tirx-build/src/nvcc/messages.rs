@@ -16,7 +16,7 @@ use tirx_core::source::{FileId, SourceMap, Span};
 /// The name of the text in nvcc's command line, the same for every kernel: it may be part of the result.
 pub(crate) const FILE: &str = "kernel.cu";
 
-/// What ptxas says, as information, of a kernel whose warpgroup MMAs wait for each other.
+/// A part of the line that ptxas prints, as information, about a kernel whose warpgroup MMAs wait for each other.
 pub(super) const SERIALIZED: &str = "wgmma.mma_async instructions are serialized";
 
 /// A message.

@@ -83,7 +83,7 @@ def prepare(o: T.handle, d_o: T.handle, lse: T.handle, stats: T.handle, dq_sums:
 @T.jit
 def finish(dq_sums: T.handle, dq: T.handle, scale: T.float32, turned: T.int32, *, dtype: T.constexpr):
     """dQ = scale * sums, by blocks and threads as those of `prepare`. With `turned`, sums are in the order of `hopper_backward.py`: 16 elements
-    are its pairs 0, 4, 1, 5, 2, 6, 3, 7, and in each second row, neighbours of 16 elements have changed places."""
+    are its pairs 0, 4, 1, 5, 2, 6, 3, 7, and in each second row, neighbors of 16 elements have changed places."""
     BATCH, HEADS, QUERIES, HEAD, WIDTH = (T.int32() for _ in range(5))
     d_batch, d_head, d_row = (T.int64() for _ in range(3))
     SUMS = T.match_buffer(dq_sums, (BATCH, HEADS, QUERIES, WIDTH), "float32")

@@ -27,7 +27,7 @@ def backward(q: T.handle, k: T.handle, v: T.handle, d_o: T.handle, stats: T.hand
 
     The tensor cores compute while threads do: a product with V during the exponentials, dV during the gradients of scores, and the next scores
     while dQ is stored. The copy engine adds dQ to its sums, in an order that lets threads store four registers at a time without conflicts of banks:
-    of 16 columns, 0, 1, 8, 9 are neighbours, then 2, 3, 10, 11 and so on, and in odd rows, neighbours of 16 columns change places. `finish` knows
+    of 16 columns, 0, 1, 8, 9 are neighbors, then 2, 3, 10, 11 and so on, and in odd rows, neighbors of 16 columns change places. `finish` knows
     this order.
 
     Masks, offsets and `cap` are those of the forward pass. Tiles have D columns: a smaller head is filled with zeros by the copy engine. Rows of

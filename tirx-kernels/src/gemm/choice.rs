@@ -200,7 +200,7 @@ pub(super) fn time_of_tiles(machine: &Machine, extents: Extents, columns: i64, s
 pub(super) fn time_of_scaled(machine: &Machine, extents: Extents, warpgroups: i64) -> f64 {
     let down = extents.m.div_ceil(64 * warpgroups as usize) as f64;
     let tiles = extents.batch as f64 * down * extents.n.div_ceil(128) as f64;
-    // Of a step and of what is between two tiles, on an H200.
+    // Measured on an H200.
     let (step, between) = if warpgroups == 2 {
         SCALED_BY_TWO
     } else {
