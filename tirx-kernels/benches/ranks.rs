@@ -4,6 +4,8 @@
 //! time is that of the rank whose launches are queued last. The floor is the longer one of the copies and the product. The sequence of `scatter` and
 //! `norm` leaves the sum of the copies out.
 
+use std::time::{Duration, Instant};
+
 use tirx_kernels::gemm;
 use tirx_kernels::norm::{self, Options};
 use tirx_kernels::ranks::{AllGatherMatmul, AllReduceRmsNorm, MatmulReduceScatter};
@@ -14,6 +16,8 @@ mod numbers;
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const RUNS: usize = 30;
+/// How long a GPU works before it is timed: it lowers its clock while the host makes numbers.
+const WARM: Duration = Duration::from_millis(300);
 
 /// Symmetric memory of random normal numbers, which `stream` of each rank has used last.
 fn normal(world: &World, streams: &[Stream], shape: &[usize], scale: f64) -> Result<Symmetric<bf16>> {
@@ -39,7 +43,8 @@ fn microseconds(
 ) -> Result<f64> {
     let last = world.ranks() - 1;
     let mut times = Vec::new();
-    for run in 0..RUNS + 2 {
+    let begin = Instant::now();
+    while times.len() < RUNS {
         let mut events = None;
         world.launch(|rank, stream| {
             let start = stream.record()?;
@@ -52,7 +57,9 @@ fn microseconds(
             Ok(())
         })?;
         world.synchronize()?;
-        if let (Some((start, end)), 2..) = (events, run) {
+        if let Some((start, end)) = events
+            && begin.elapsed() > WARM
+        {
             times.push(end.elapsed_since(&start)?.as_secs_f64() * 1e6 / count as f64);
         }
     }

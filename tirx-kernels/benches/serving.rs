@@ -4,7 +4,7 @@
 
 use tirx_kernels::activation::Function;
 use tirx_kernels::norm::Options;
-use tirx_kernels::paged::{self, Rope, Workspace};
+use tirx_kernels::paged::{self, Heads, Rope, Workspace};
 use tirx_kernels::quant::{self, Format, Int4, Weights};
 use tirx_kernels::rope::Pairs;
 use tirx_kernels::sampling::{self, Parameters};
@@ -367,6 +367,26 @@ fn pages(table: &Table) -> Result<()> {
             ] {
                 table.line(name, new.len() * 8, |s| {
                     paged::append(s, &new, &new, &mut k, &mut v, &by_row, &of, &at, rope)
+                })?;
+            }
+            let q = normal(stream, &[tokens, 32, head], bf16::from_f64)?;
+            let mut y = Tensor::zeros(stream, [tokens, 32, head])?;
+            for tokens in [1, tokens] {
+                let (q, new) = (q.slice(0, 0..tokens)?, new.slice(0, 0..tokens)?);
+                let (of, at, mut y) = (
+                    of.slice(0, 0..tokens)?,
+                    at.slice(0, 0..tokens)?,
+                    y.slice_mut(0, 0..tokens)?,
+                );
+                let heads = Heads {
+                    rope: Some(rope),
+                    ..Heads::default()
+                };
+                let bytes = 4 * q.len() + 8 * new.len();
+                table.line(&format!("append_queries, {tokens} tokens"), bytes, |s| {
+                    paged::append_queries(
+                        s, &q, &new, &new, &mut y, &mut k, &mut v, &by_row, &of, &at, heads,
+                    )
                 })?;
             }
         }

@@ -581,7 +581,7 @@ def latent(q: T.handle, kv: T.handle, table: T.handle, lengths: T.handle, o: T.h
                 T.float32(1), ROWS, LATENT, dtype)
 
 
-MAX_HEADS = 512                              # of queries and keys that are normalized
+HEADS = 8                                    # of a token, whose queries or keys a block appends
 
 
 @T.jit
@@ -617,11 +617,11 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
     after_previous()
-    token = T.cta_id([tokens])
+    token, block = T.cta_id([tokens, T.ceildiv(heads_of_q + heads, HEADS)])
     tid = T.thread_id([128])
     cosines = T.alloc_shared((MAX_PAIRS,), "float32")
     sines = T.alloc_shared((MAX_PAIRS,), "float32")
-    inverses = T.alloc_shared((MAX_HEADS,), "float32")         # of the norms of the queries, then of the keys
+    inverses = T.alloc_shared((HEADS,), "float32")             # of the norms
     one = T.alloc_local((VEC,), dtype)
     number = T.alloc_local((VEC,), "float32")
     if v is not None:
@@ -638,32 +638,31 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
             its_row = position - T.truncdiv(position, page) * page
     has_row: T.let = its_page >= 0 and T.cast(its_page, "int64") < pages
     groups: T.let = T.truncdiv(head + (VEC - 1), VEC)
+    # Queries first, then keys.
+    first: T.let = block * HEADS
 
     @T.inline
-    def norms(source, count, first):
-        """The inverse of the norm of each head; a warp takes a head."""
-        for c in range(T.truncdiv(count + 3, 4)):
-            h: T.int32 = c * 4 + tid // 32
-            if h < count:
-                row = T.decl_buffer((head,), dtype, data=source.ptr_to([token, h, 0]), scope="global")
-                number[0] = 0.0
-                for step in range(T.truncdiv(groups + 31, 32)):
-                    column: T.int32 = (step * 32 + tid % 32) * VEC
-                    if column < head:
-                        load(one, 0, row, column, head, misaligned(row.ptr_to([0])) == T.uint8(0), dtype, VEC)
-                        for e in T.unroll(VEC):
-                            number[0] += T.cast(one[e], "float32") * T.cast(one[e], "float32")
-                for power in T.unroll(5):
-                    number[0] += T.tvm_warp_shuffle_xor(0xFFFFFFFF, number[0], 1 << power, 32, 32)
-                if tid % 32 == 0:
-                    inverses[first + h] = T.rsqrt(number[0] / T.cast(head, "float32") + eps)
+    def norm(source, h, place):
+        """The inverse of the norm of a head, by a warp."""
+        row = T.decl_buffer((head,), dtype, data=source.ptr_to([token, h, 0]), scope="global")
+        number[0] = 0.0
+        for step in range(T.truncdiv(groups + 31, 32)):
+            column: T.int32 = (step * 32 + tid % 32) * VEC
+            if column < head:
+                load(one, 0, row, column, head, misaligned(row.ptr_to([0])) == T.uint8(0), dtype, VEC)
+                for e in T.unroll(VEC):
+                    number[0] += T.cast(one[e], "float32") * T.cast(one[e], "float32")
+        for power in T.unroll(5):
+            number[0] += T.tvm_warp_shuffle_xor(0xFFFFFFFF, number[0], 1 << power, 32, 32)
+        if tid % 32 == 0:
+            inverses[place] = T.rsqrt(number[0] / T.cast(head, "float32") + eps)
 
     @T.inline
-    def turn(row, column, W, h):
+    def turn(row, column, W, place):
         """Normalizes and turns a vector of a head, which is in `one`."""
         scale: T.float32 = 1.0
         if normed > 0:
-            scale = inverses[h]
+            scale = inverses[place]
         for e in T.unroll(VEC):
             number[e] = T.cast(one[e], "float32")
             if normed > 0:
@@ -689,29 +688,28 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
         for e in T.unroll(VEC):
             one[e] = T.cast(number[e], dtype)
 
-    if has_row or heads_of_q > 0:
+    if has_row or first < heads_of_q:
         angles(cosines, sines, position, Frequencies, pairs, tid, 128)
         if normed > 0:
-            norms(Q, heads_of_q, 0)
-            norms(K, heads, heads_of_q)
+            for c in range(HEADS // 4):
+                place: T.int32 = c * 4 + tid // 32
+                if first + place < heads_of_q:
+                    norm(Q, first + place, place)
+                elif first + place < heads_of_q + heads:
+                    norm(K, first + place - heads_of_q, place)
         T.cuda.cta_sync()
-        for c in range(T.truncdiv(heads_of_q * groups + 127, 128)):
-            item: T.int32 = c * 128 + tid
-            if item < heads_of_q * groups:
-                h: T.int32 = T.truncdiv(item, groups)
-                column: T.int32 = (item - h * groups) * VEC
-                Qs = T.decl_buffer((head,), dtype, data=Q.ptr_to([token, h, 0]), scope="global")
-                Ys = T.decl_buffer((head,), dtype, data=Y.ptr_to([token, h, 0]), scope="global")
-                bits: T.uint8 = misaligned(Q.ptr_to([token, h, 0])) | misaligned(Y.ptr_to([token, h, 0]))
+        for c in range(T.truncdiv(HEADS * groups + 127, 128)):
+            place: T.int32 = T.truncdiv(c * 128 + tid, groups)
+            column: T.int32 = (c * 128 + tid - place * groups) * VEC
+            h: T.int32 = first + place - heads_of_q
+            if place < HEADS and h < 0:
+                Qs = T.decl_buffer((head,), dtype, data=Q.ptr_to([token, first + place, 0]), scope="global")
+                Ys = T.decl_buffer((head,), dtype, data=Y.ptr_to([token, first + place, 0]), scope="global")
+                bits: T.uint8 = misaligned(Q.ptr_to([token, first + place, 0])) | misaligned(Y.ptr_to([token, first + place, 0]))
                 load(one, 0, Qs, column, head, bits == T.uint8(0), dtype, VEC)
-                turn(Qs, column, Wq, h)
+                turn(Qs, column, Wq, place)
                 store(Ys, column, head, one, 0, bits == T.uint8(0), dtype, VEC)
-    if has_row:
-        for c in range(T.truncdiv(heads * groups + 127, 128)):
-            item: T.int32 = c * 128 + tid
-            if item < heads * groups:
-                h: T.int32 = T.truncdiv(item, groups)
-                column: T.int32 = (item - h * groups) * VEC
+            if place < HEADS and h >= 0 and h < heads and has_row:
                 Ks = T.decl_buffer((head,), dtype, data=K.ptr_to([token, h, 0]), scope="global")
                 Kc = T.decl_buffer((head,), cache, data=K_cache.ptr_to([its_page, its_row, h, 0]), scope="global")
                 bits: T.uint8 = misaligned(K.ptr_to([token, h, 0])) | misaligned(K_cache.ptr_to([its_page, its_row, h, 0]))
@@ -727,7 +725,7 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
                         store(Vc, column, head, small, 0, bits_of_v == T.uint8(0), cache, VEC)
                     else:
                         store(Vc, column, head, two, 0, bits_of_v == T.uint8(0), dtype, VEC)
-                turn(Ks, column, Wk, heads_of_q + h)
+                turn(Ks, column, Wk, place)
                 if EIGHT:
                     to_8_bits(small, one, 0, 1.0 / of_k, cache, VEC)
                     store(Kc, column, head, small, 0, bits == T.uint8(0), cache, VEC)

@@ -9,9 +9,6 @@ use super::{CacheElement, Cached, Element, Factors, check_rows_of_table};
 use crate::generated::kernels;
 use crate::{Error, Result};
 
-/// The most heads of queries and keys that are normalized.
-const MAX_HEADS: usize = 512;
-
 /// Rotary embedding of keys before they are stored; see [`rope`](crate::rope).
 #[derive(Clone, Copy, Debug)]
 pub struct Rope<'a> {
@@ -131,7 +128,7 @@ pub struct Norms<'a, T: tirx_rt::Element> {
 /// launch takes the place of those of the norms, of the rotary embedding and of `append`. All queries are written, also those of tokens that are left out.
 ///
 /// # Errors
-/// As for [`append`]; [`Error::Shape`] also for more than 512 heads of queries and keys with norms.
+/// As for [`append`].
 #[expect(clippy::too_many_arguments, reason = "the arguments of a launch")]
 pub fn append_queries<T: Element, C: Cached<T>>(
     stream: &Stream,
@@ -274,11 +271,6 @@ fn store<T: Element, C: Cached<T>>(
                     "the weights of the norm {name} are contiguous"
                 )));
             }
-        }
-        if of_q + of_k > MAX_HEADS {
-            return Err(Error::Shape(format!(
-                "at most {MAX_HEADS} heads of queries and keys are normalized, not {of_q} and {of_k}"
-            )));
         }
     }
     let (mut no_pages, mut k_cache) = k_cache.split_at_mut(0, 0)?;

@@ -1,7 +1,5 @@
 //! The launch parameters of a region: one walk collects extents, flags and memory, and removes the attributes that
 //! state them.
-//!
-//! One walk collects the extents, flags and memory of a launch and takes the attributes out that say so.
 
 use crate::ir::abi::keys;
 use std::sync::Arc;
@@ -43,7 +41,7 @@ pub(super) struct LaunchParameters {
     pub(super) static_shared: Vec<(Buffer, Span)>,
     /// Arrays of the threads.
     pub(super) local: Vec<(Buffer, Span)>,
-    /// Values bound in the region: a size that reads one is expanded, since the launch stands outside.
+    /// Values bound in the region: an extent or a size that reads one is expanded, since the launch stands outside.
     inside: FxHashMap<Var, Expr>,
     pub(super) failed: Option<Box<Diagnostic>>,
 }
@@ -102,15 +100,20 @@ impl LaunchParameters {
             self.failed.get_or_insert(Box::new(error));
             return;
         }
-        let size = substitute(&bytes(buffer), &|var| self.inside.get(var).cloned());
-        if size.size() > LARGEST_WRITTEN_OUT {
-            let message = "the size of dynamic shared memory is too large with its names written out";
+        let size = self.written_out(&bytes(buffer), "the size of dynamic shared memory", span);
+        self.dynamic_shared = Some((size, span));
+    }
+
+    /// `value` without the names of the region.
+    fn written_out(&mut self, value: &Expr, what: &str, span: Span) -> Expr {
+        let expanded = substitute(value, &|var| self.inside.get(var).cloned());
+        if expanded.size() > LARGEST_WRITTEN_OUT {
+            let message = format!("{what} is too large with its names written out");
             let error = Diagnostic::new(span, message)
                 .help("compute it before T.device_entry(), or pass it as a scalar parameter");
             self.failed.get_or_insert(Box::new(error));
-            return;
         }
-        self.dynamic_shared = Some((size, span));
+        expanded
     }
 
     /// A positive constant for `__launch_bounds__`.
@@ -151,8 +154,9 @@ impl Mutator for LaunchParameters {
                 ..
             }) if &**key == keys::THREAD_EXTENT => {
                 if !self.extents.iter().any(|(tag, ..)| *tag == iter.thread_tag) {
-                    self.extents
-                        .push((iter.thread_tag.clone(), value.clone(), stmt.span));
+                    let what = format!("the extent of {}", iter.thread_tag);
+                    let extent = self.written_out(value, &what, stmt.span);
+                    self.extents.push((iter.thread_tag.clone(), extent, stmt.span));
                 }
                 self.walk_stmt(stmt)
             }
