@@ -10,8 +10,8 @@ from rows import BY_NVCC, BYTES, after_previous, load, misaligned, store, vector
 
 LOG2_E = 1.4426950408889634
 KEYS = 16                                    # keys of a warp's tile
-# A row's weights are relative to a power of two that follows its greatest score when that has exceeded it by more than this exponent.
-SLACK = 8
+AT_A_TIME = 16                               # parts that are combined at a time
+SLACK = 8                                    # powers of two by which a score may exceed the maximum that weights are relative to
 HIDDEN = -3e38                               # the score of a key that a query does not see: its weight is 0
 
 
@@ -58,12 +58,11 @@ def write(O, value, result, b, hk, group, row, column, weight, factor, dtype):
 
 
 @T.inline
-def combine(O, Partial, Counters, arrived, stages, value, result, number, first_part, splits, b, hk, group, first_row, rows, tid, THREADS, SIZE,
-            factor, ROWS, D, dtype):
-    """The block that ends last among those of the ranges of a tile combines their parts. Each thread copies its columns of many parts, and the
-    maximum and the total of its row, to `stages`, `SIZE` bytes of shared memory that are free now: the copies share one latency."""
+def combine(O, Partial, Counters, arrived, value, result, number, first_part, splits, b, hk, group, first_row, rows, tid, THREADS, factor, ROWS, D,
+            dtype):
+    """The block that ends last among those of the ranges of a tile combines their parts. Several parts are loaded at a time: their latency
+    would be most of the time otherwise."""
     PART = T.meta_var(ROWS * (D + 2))
-    MANY = T.meta_var(SIZE // (THREADS * 24))
     T.cuda.cta_sync()
     if tid == 0:
         arrived[0] = T.ptx.atom_scalar(Counters.ptr_to([number]), T.int32(1), sem="acq_rel", scope="gpu", op="add", ptx_type="s32")
@@ -71,9 +70,11 @@ def combine(O, Partial, Counters, arrived, stages, value, result, number, first_
     if arrived[0] == splits - 1:
         if tid == 0:
             T.evaluate(T.cuda.atomic_add(Counters.ptr_to([number]), 0 - splits))
-        columns = T.decl_buffer((MANY, THREADS, 4), "float32", data=stages, scope="shared.dyn")
-        tops = T.decl_buffer((MANY * THREADS * 2 + MANY, THREADS, 2), "float32", data=stages, scope="shared.dyn")
-        FIRST = T.meta_var(MANY * 2)
+        # The maximum and the total of a part's row.
+        tops = T.alloc_local((AT_A_TIME, 2), "float32")
+        top = T.decl_buffer((AT_A_TIME,), "float32x2", data=tops.data, scope="local")
+        its_values = T.alloc_local((AT_A_TIME, 4), "float32")
+        its_value = T.decl_buffer((AT_A_TIME,), "float32x4", data=its_values.data, scope="local")
         for k in range(T.ceildiv(ROWS * D, THREADS * 4)):
             row: T.int32 = T.truncdiv((k * THREADS + tid) * 4, D)
             column: T.int32 = (k * THREADS + tid) * 4 - row * D
@@ -82,26 +83,28 @@ def combine(O, Partial, Counters, arrived, stages, value, result, number, first_
                 weight: T.float32 = 0.0
                 for e in T.unroll(4):
                     value[e] = T.float32(0)
-                for turn in range(T.truncdiv(splits + (MANY - 1), MANY)):
-                    count: T.int32 = T.min(splits - turn * MANY, MANY)
-                    for j in range(count):
-                        at: T.int64 = first_part + T.cast((turn * MANY + j) * PART, "int64")
-                        T.ptx.cp_async(columns.ptr_to([j, tid, 0]), Partial.ptr_to([at + T.cast(row * D + column, "int64")]), 16)
-                        T.ptx.cp_async(tops.ptr_to([FIRST + j, tid, 0]), Partial.ptr_to([at + T.cast(ROWS * D + row * 2, "int64")]), 8)
-                    T.ptx.cp_async.commit_group()
-                    T.ptx.cp_async.wait_group(0)
+                for turn in range(T.truncdiv(splits + (AT_A_TIME - 1), AT_A_TIME)):
+                    # Behind the last part, the last one is loaded again; its weight is 0.
+                    for j in T.unroll(AT_A_TIME):
+                        at: T.int64 = first_part + T.cast(T.min(turn * AT_A_TIME + j, splits - 1) * PART, "int64")
+                        pair = T.decl_buffer((1,), "float32x2", data=Partial.ptr_to([at + T.cast(ROWS * D + row * 2, "int64")]), scope="global")
+                        four = T.decl_buffer((1,), "float32x4", data=Partial.ptr_to([at + T.cast(row * D + column, "int64")]), scope="global")
+                        top[j] = pair[0]
+                        its_value[j] = four[0]
                     higher: T.float32 = peak
-                    for j in range(count):
-                        higher = T.max(higher, tops[FIRST + j, tid, 0])
+                    for j in T.unroll(AT_A_TIME):
+                        higher = T.max(higher, tops[j, 0])
                     keep: T.float32 = T.ptx.exp2(peak - higher)
                     weight = weight * keep
                     for e in T.unroll(4):
                         value[e] = value[e] * keep
-                    for j in range(count):
-                        share: T.float32 = T.ptx.exp2(tops[FIRST + j, tid, 0] - higher)
-                        weight += tops[FIRST + j, tid, 1] * share
+                    for j in T.unroll(AT_A_TIME):
+                        share: T.float32 = T.ptx.exp2(tops[j, 0] - higher)
+                        if turn * AT_A_TIME + j >= splits:
+                            share = 0.0
+                        weight += tops[j, 1] * share
                         for e in T.unroll(4):
-                            value[e] += columns[j, tid, e] * share
+                            value[e] += its_values[j, e] * share
                     peak = higher
                 write(O, value, result, b, hk, group, first_row + row, column, weight, factor, dtype)
 
@@ -117,8 +120,12 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
     barrier of the block is needed before the end. Blocks divide the keys of a sequence into `splits` ranges. The block that ends last
     combines the ranges; the counter that tells it so is 0 again afterwards.
 
+    Both products are transposed, K Q^T and V^T P^T: keys and columns of V are the 16 rows of an MMA, and eight rows of Q its columns, so a tile
+    with up to eight rows leaves no part of an MMA empty. Weights are relative to a maximum that follows the scores only when one exceeds
+    it by more than `SLACK`, so most tiles need no reduction and no new factor of the sums.
+
     With `of_v` the caches are float8, and `of_v` is the factor of their values; `scale` has that of the keys. Their MMAs are of float16. A lane
-    takes neighbors of a row, so the columns of an MMA are those of its operand in another order.
+    takes neighbors of a row, so the columns of an MMA are those of its operand in another order. `ldmatrix` takes two neighbors for one number.
 
     Query n of N sees the keys up to length - N + n, and the last `window` of them unless it is 0. `cap` bounds scores unless it is 0."""
     EIGHT = T.meta_var(of_v is not None)
@@ -146,7 +153,8 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
     NEVER = T.meta_var(-1e30)
     PADDED = T.meta_var(D + 4)               # the rows of sums begin in different banks
     UNIT = T.meta_var(BYTES[cache])
-    SIZE = T.meta_var(2 * WARPS * STAGES * KEYS * PLACES * 16)
+    # The L2 cache loads a row of 256 bytes as one piece, though it is asked for by lines of 128: memory is faster by a tenth.
+    AHEAD = T.meta_var(256 if D * UNIT % 256 == 0 else 128)
     T.device_entry()
     T.attr({"tirx.use_programtic_dependent_launch": True})
     split, tile, b = T.cta_id([splits, tiles * heads_of_k, batch])
@@ -174,16 +182,15 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
     if window > 0:
         low = T.max(length - queries + T.truncdiv(first_row, group) + 1 - window, 0)
     high: T.int32 = T.max(T.min(length - queries + T.truncdiv(first_row + rows - 1, group) + 1, length), 0)
-    # The warps of all ranges take tiles in turn, so a block's first tile does not depend on the length.
-    stride: T.int32 = splits * (WARPS * KEYS)
-    behind: T.int32 = (split * WARPS + warp) * KEYS
-    begin: T.int32 = low + behind
-    count: T.int32 = T.if_then_else(high - low > behind, T.truncdiv(high - low - behind - 1, stride) + 1, 0)
+    share: T.int32 = T.truncdiv(T.truncdiv(T.max(high - low, 0) + (WARPS * KEYS - 1), WARPS * KEYS) + splits - 1, splits) * (WARPS * KEYS)
+    begin: T.int32 = low + split * share
+    end: T.int32 = T.min(begin + share, high)
+    count: T.int32 = T.truncdiv(T.max(end - begin, 0) - warp * KEYS + (WARPS * KEYS - 1), WARPS * KEYS)
     # The keys that all queries of the tile see.
     seen_from: T.int32 = 0
     if window > 0:
         seen_from = length - queries + T.truncdiv(first_row + rows - 1, group) + 1 - window
-    seen_to: T.int32 = T.min(high, length - queries + T.truncdiv(first_row, group) + 1)
+    seen_to: T.int32 = T.min(end, length - queries + T.truncdiv(first_row, group) + 1)
 
     N = T.meta_var(ROWS // 8)                # MMAs side by side
     query = T.alloc_local((D // 16, N, 4), of_mma)
@@ -213,7 +220,7 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
     @T.inline
     def locate(i):
         """The place of key `lane % KEYS` of this warp's tile i, and of its value; `present` has a bit for each of them that exists."""
-        find_page(slot, Table, b, begin + i * stride + lane % KEYS, high, page, pages)
+        find_page(slot, Table, b, begin + (i * WARPS + warp) * KEYS + lane % KEYS, end, page, pages)
         place[0] = T.int64(0)
         if slot[0] >= 0:
             place[0] = T.cast(slot[0], "int64") * of_page + T.cast(slot[1], "int64") * of_row + of_head
@@ -232,10 +239,10 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
                     there: T.int32 = ((spot ^ rest) + g * LANES // 8 * 8) * OF_CHUNK
                     if side == 0:
                         T.ptx.cp_async(Ks.ptr_to([warp, stage, row, there]), from_k.ptr_to([its + T.int64(g * LANES * 16)]), 16,
-                                       predicate=here, fill_mode="zero")
+                                       predicate=here, fill_mode="zero", prefetch_size=AHEAD)
                     else:
                         T.ptx.cp_async(Vs.ptr_to([warp, stage, row, there]), from_v.ptr_to([its + T.int64(g * LANES * 16)]), 16,
-                                       predicate=here, fill_mode="zero")
+                                       predicate=here, fill_mode="zero", prefetch_size=AHEAD)
 
     # The places of the first chunks that a lane's `ldmatrix` reads.
     of_keys: T.int32 = swizzled(lane // 16, lane % 8, PLACES)
@@ -312,7 +319,7 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
                     T.ptx.ldmatrix(False, 4, ".b16", Ks.ptr_to([warp, stage, lane % 16, chunk(of_keys, step) * OF_CHUNK]),
                                    *[operand.ptr_to([e]) for e in range(4)])
                     score(step)
-            first_key: T.int32 = begin + i * stride
+            first_key: T.int32 = begin + (i * WARPS + warp) * KEYS
             for n, e in T.grid(N, 4):
                 scores[n, e] = scores[n, e] * factor
             if cap > T.float32(0):
@@ -321,7 +328,7 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
             if first_key < seen_from or first_key + KEYS > seen_to:
                 for n, h, e in T.grid(N, 2, 2):
                     key: T.int32 = first_key + lane // 4 + h * 8
-                    if key >= T.min(high, limit[n, e]) or (window > 0 and key < limit[n, e] - window):
+                    if key >= T.min(end, limit[n, e]) or (window > 0 and key < limit[n, e] - window):
                         scores[n, h * 2 + e] = T.float32(HIDDEN)
             over: T.float32 = T.float32(NEVER)
             for n, e in T.grid(N, 2):
@@ -368,8 +375,7 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
     T.ptx.cp_async.wait_group(0)
     T.cuda.cta_sync()
     value = T.alloc_local((4,), "float32")
-    vectors = T.meta_var("float32x4")
-    value_vector = T.decl_buffer((1,), vectors, data=value.data, scope="local")
+    value_vector = T.decl_buffer((1,), "float32x4", data=value.data, scope="local")
     for n, e in T.grid(N, 2):
         for power in T.unroll(3):
             total[n, e] += T.tvm_warp_shuffle_xor(0xFFFFFFFF, total[n, e], 4 << power, 32, 32)
@@ -407,14 +413,14 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
                 write(O, value, result, b, hk, group, first_row + row, column, weight, factor_of_v, dtype)
             else:
                 part: T.int64 = first_part + T.cast(split * PART, "int64")
-                there = T.decl_buffer((1,), vectors, data=Partial.ptr_to([part + T.cast(row * D + column, "int64")]), scope="global")
+                there = T.decl_buffer((1,), "float32x4", data=Partial.ptr_to([part + T.cast(row * D + column, "int64")]), scope="global")
                 there[0] = value_vector[0]
                 if column == 0:
                     Partial[part + T.cast(ROWS * D + row * 2, "int64")] = peak
                     Partial[part + T.cast(ROWS * D + row * 2 + 1, "int64")] = weight
     if splits > 1:
-        combine(O, Partial, Counters, arrived, Ks.ptr_to([0, 0, 0, 0]), value, result, number, first_part, splits, b, hk, group, first_row, rows, tid,
-                WARPS * 32, SIZE, factor_of_v, ROWS, D, dtype)
+        combine(O, Partial, Counters, arrived, value, result, number, first_part, splits, b, hk, group, first_row, rows, tid, WARPS * 32, factor_of_v,
+                ROWS, D, dtype)
 
 
 LATENT = 512                                 # elements of a key that are its value
@@ -623,8 +629,8 @@ def latent(q: T.handle, kv: T.handle, table: T.handle, lengths: T.handle, o: T.h
                 Partial[part + T.cast(ROWS * LATENT + row * 2, "int64")] = most[m, h]
                 Partial[part + T.cast(ROWS * LATENT + row * 2 + 1, "int64")] = weight
     if splits > 1:
-        combine(O, Partial, Counters, arrived, Ks.ptr_to([0, 0, 0]), value, result, number, first_part, splits, b, 0, heads, first_row, rows, tid,
-                LATENT_WARPS * 32, 2 * STAGES * LATENT_KEYS * OF_KEY, T.float32(1), ROWS, LATENT, dtype)
+        combine(O, Partial, Counters, arrived, value, result, number, first_part, splits, b, 0, heads, first_row, rows, tid, LATENT_WARPS * 32,
+                T.float32(1), ROWS, LATENT, dtype)
 
 
 MAX_HEADS = 512                              # of queries and keys that are normalized
