@@ -1,11 +1,18 @@
-"""The next token of each row of logits: the most likely one, or a random one of the most likely ones. One block per row.
+"""The next token of each row of logits: the most likely one, or a random one of the most likely ones. A block or a cluster
+has a row.
 
-A logit, penalized and divided by the temperature, becomes a key: its distance from the row's maximum in steps of 2^-27, in 32 bits. Tokens
-that are 32 and more behind the maximum, with less than 1e-13 of its probability, are left out. Limits of keys then select tokens, exactly
-and without a sort: a histogram of 11 bits of the keys finds the bin of the limit, and two more find the key in it. Probabilities are added
-as integers, so that results do not depend on the order of threads. For up to 1,024 tokens, the greatest logit of each of 1,024 threads gives a
-first limit, so that few tokens are left to select from. The random choice adds Gumbel noise to each selected logit and takes the
-maximum, so it needs no sum. The noise is Philox4x32-10 of seed, counter and token."""
+The threads' greatest logits at the row's beginning give a lower limit for the k-th of the row, or for the row's most likely tokens. One pass
+over the row then keeps all tokens above it in shared memory, and mostly the rest of the work is on these tokens. The blocks of a cluster divide
+the row, and each gets the tokens of all. A logit, penalized and divided
+by the temperature, becomes a key: its distance from the row's maximum in steps of 2^-27, in 32 bits. Tokens that are 32 and more behind the
+maximum, with less than 1e-13 of its probability, are left out. Limits of keys then select tokens, exactly and without a sort: a histogram of
+11 bits of the keys finds the bin of the limit, and two more find the key in it. Probabilities are added as integers, so that results do not
+depend on the order of threads.
+
+The random choice adds Gumbel noise to each selected logit and takes the maximum, so it needs no sum. The noise is Philox4x32-10 of seed,
+counter and token. It has a greatest value, so most tokens of a peaked row need no random number, and most random numbers no logarithm.
+If top-p selects too many tokens for shared memory, the block draws a token first, and adds the probabilities of the more likely ones: the
+token stays if they do not reach p. If they do, the limit is above the token, and the block draws again above it."""
 
 from __future__ import annotations
 
@@ -14,11 +21,22 @@ from tvm.script import tirx as T
 from rows import BY_NVCC, after_previous, load, load_vector, misaligned, vector
 
 THREADS = 1024
+# nvcc leaves the loop as it is: long bodies run once or twice.
+ROLLED = {"disable_unroll": True}
 BINS = 2048
 NEAR = 2048                                  # tokens that fit into shared memory
-AHEAD = 4                                    # vectors of a row that a thread has in flight
+AHEAD = 4                                    # vectors of a row that a thread of `argmax` has in flight, and of the beginning of a row
+PAIR = 2                                     # vectors that a thread of `sample` has in flight while it works on as many others
+POSTS = 8                                    # words that a block of a cluster tells the others
+# What the next pass of `sample` does.
+BEGIN, FIRST, GATHER, COUNT, PICK, SHARE, REST, END = range(8)
 ONE = 2.0 ** 27
+FARTHEST = 4294967040.0                      # the greatest float below 2^32
 LOG2_E = 1.4426950408889634
+LEAST = -3.4028234663852886e38
+MOST_NOISE = 17.34                           # -log(-log(u)) of the greatest u, 1 - 2^-25, is 17.33
+MAGIC = 1.5 * 2.0 ** 23                      # x + MAGIC has the whole number next to x in its lower bits
+MAGIC_BITS = 0x4B400000
 FULL = 0xFFFFFFFF
 
 
@@ -53,6 +71,37 @@ def fetch(raw, row, turn, turns, tid, columns, whole, dtype, count):
             load(raw, u * count, row, ((turn + u) * THREADS + tid) * count, columns, False, dtype, count)
 
 
+def bits(row, column, columns, dtype):
+    """The bits of an element, 0 behind the end of the row."""
+    of_bits = "uint32" if dtype == "float32" else "uint16"
+    return T.if_then_else(column < columns, T.cast(T.reinterpret(of_bits, row[column]), "uint32"), T.uint32(0))
+
+
+@T.inline
+def fetch_words(words, row, turn, turns, place, span, columns, vectors, whole, dtype, count):
+    """As `fetch`, as words: nvcc takes a register for each element of 16 bits."""
+    for u in T.unroll(turns):
+        number: T.int32 = (turn + u) * span + place
+        if whole != 0:
+            here = T.decl_buffer((columns // count,), "uint32x4", data=row.data, scope="global")
+            there = T.decl_buffer((turns,), "uint32x4", data=words.data, scope="local")
+            there[u] = here[T.min(number, vectors - 1)]
+        else:
+            column: T.int32 = number * count
+            for w in T.unroll(4):
+                if count == 4:
+                    words[u * 4 + w] = bits(row, column + w, columns, dtype)
+                else:
+                    words[u * 4 + w] = bits(row, column + w * 2, columns, dtype) | (bits(row, column + w * 2 + 1, columns, dtype) << T.uint32(16))
+
+
+def value_of(words, v, dtype):
+    """Element v of a vector."""
+    if dtype == "float32":
+        return T.reinterpret("float32", words[v])
+    return T.cast(T.reinterpret(dtype, T.cast(words[v // 2] >> T.uint32(v % 2 * 16), "uint16")), "float32")
+
+
 @T.inline
 def take(best, best_token, score, token):
     if score > best[0] or (score == best[0] and token < best_token[0]):
@@ -81,9 +130,109 @@ def winner(best, best_token, parts, part_tokens, warp, lane):
         take(best, best_token, other, its_token)
 
 
+@T.inline
+def greatest(result, own, parts, warp, lane):
+    """The greatest number of the block; each thread gets it."""
+    result[0] = own
+    for step in T.unroll(5):
+        result[0] = T.max(result[0], T.tvm_warp_shuffle_xor(FULL, result[0], 16 >> step, 32, 32))
+    T.cuda.cta_sync()
+    if lane == 0:
+        parts[warp] = result[0]
+    T.cuda.cta_sync()
+    result[0] = parts[lane]
+    for step in T.unroll(5):
+        result[0] = T.max(result[0], T.tvm_warp_shuffle_xor(FULL, result[0], 16 >> step, 32, 32))
+
+
+@T.inline
+def sum_of(result, parts, warp, lane):
+    """The sum of an integer of each thread of the block; each thread gets it."""
+    for step in T.unroll(5):
+        result[0] += T.tvm_warp_shuffle_xor(FULL, result[0], 16 >> step, 32, 32)
+    T.cuda.cta_sync()
+    if lane == 0:
+        parts[warp] = result[0]
+    T.cuda.cta_sync()
+    result[0] = parts[lane]
+    for step in T.unroll(5):
+        result[0] += T.tvm_warp_shuffle_xor(FULL, result[0], 16 >> step, 32, 32)
+
+
+def distance_of(top, value):
+    """In steps of keys; a key is the whole number below it."""
+    return (top - value) * T.float32(ONE)
+
+
+def key_of(top, value):
+    return T.cast(T.max(distance_of(top, value), T.float32(0)), "uint32")
+
+
+def rounded_up(number):
+    """The least float that is not below an integer."""
+    nearest = T.cast(number, "float32")
+    return T.if_then_else(T.cast(nearest, "uint64") < T.cast(number, "uint64"),
+                          T.reinterpret("float32", T.reinterpret("uint32", nearest) + T.uint32(1)), nearest)
+
+
+def end_of(key):
+    """The least distance that is above those of a key."""
+    return rounded_up(T.min(key, T.uint32(0xFFFFFEFF)) + T.uint32(1))
+
+
+def below(score):
+    """A bound that rounding does not lift above a score."""
+    return score - (T.float32(1e-3) + T.abs(score) * T.float32(1e-6))
+
+
+def lowered(limit):
+    """A logit below those with the key of a limit: by the rounding of distances some are below the limit."""
+    return T.max(limit - (T.float32(2.0 ** -16) + T.abs(limit) * T.float32(2.0 ** -21)), T.float32(LEAST))
+
+
+def probability(distance):
+    """Of a token, as a share of the greatest."""
+    return T.ptx.exp2(distance * T.float32(-LOG2_E / ONE))
+
+
+@T.inline
+def fixed(share, upper, lower):
+    """A share in steps of 2^-40, by additions alone: upper 2^23 + lower, each with `MAGIC_BITS` too much."""
+    rounded: T.float32 = share * T.float32(2.0 ** 17) + T.float32(MAGIC)
+    left: T.float32 = share * T.float32(2.0 ** 17) - (rounded - T.float32(MAGIC))
+    upper[0] += T.reinterpret("uint32", rounded)
+    lower[0] += T.reinterpret("uint32", left * T.float32(2.0 ** 23) + T.float32(MAGIC))
+
+
+def whole_of(upper, lower, count):
+    """The sum of `count` numbers of `fixed`."""
+    return ((T.cast(upper - T.uint32(count * MAGIC_BITS & 0xFFFFFFFF), "uint64") << T.uint64(23))
+            + T.cast(T.cast(T.cast(lower - T.uint32(count * MAGIC_BITS & 0xFFFFFFFF), "int32"), "int64"), "uint64"))
+
+
+@T.inline
+def noise(result, bits):
+    """-log(-log(u)) of u = (the upper 24 bits + 1/2) 2^-24. Near 1, a float has fewer digits than 1 - u."""
+    rest: T.float32 = (T.cast((bits >> T.uint32(8)) ^ T.uint32(0xFFFFFF), "float32") + 0.5) * T.float32(2.0 ** -24)
+    result[0] = rest * (1.0 + rest * (0.5 + rest * T.float32(1 / 3)))
+    if rest > T.float32(2.0 ** -8):
+        result[0] = 0.0 - T.log((T.cast(bits >> T.uint32(8), "float32") + 0.5) * T.float32(2.0 ** -24))
+    result[0] = 0.0 - T.log(result[0])
+
+
+def word(random, token):
+    """The random number of a token, of the four of its group."""
+    return T.if_then_else(token % 2 == 0, T.if_then_else(token % 4 == 0, random[0], random[2]),
+                          T.if_then_else(token % 4 == 1, random[1], random[3]))
+
+
+def maximum(numbers, begin, count):
+    return numbers[begin] if count == 1 else T.max(maximum(numbers, begin, count // 2), maximum(numbers, begin + count // 2, count // 2))
+
+
 @T.jit
 def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handle, counters: T.handle, counts: T.handle, tokens: T.handle,
-           *, dtype: T.constexpr):
+           *, dtype: T.constexpr, BLOCKS: T.constexpr = 1):
     """`floats` has temperature, top-p, min-p and the penalties of repetition, presence and frequency of each row, `numbers` its top-k,
     `counts` (or nothing) how often each token has been chosen; the chosen one is added."""
     rows, columns, of_counts = T.int32(), T.int32(), T.int32()
@@ -98,38 +247,53 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
     after_previous()
-    row = T.cta_id([rows])
+    SPAN = T.meta_var(BLOCKS * THREADS)
+    if BLOCKS > 1:
+        block = T.cta_id([rows * BLOCKS])
+        T.cta_id_in_cluster([BLOCKS])
+        row: T.let = block // BLOCKS
+        rank: T.let = block % BLOCKS
+    else:
+        row = T.cta_id([rows])
+        rank: T.let = 0
     tid = T.thread_id([THREADS])
+    place: T.let = rank * THREADS + tid                        # of the thread in the cluster
     lane: T.let = tid % 32
     warp: T.let = tid // 32
-    bin_counts = T.alloc_shared((BINS,), "uint32")
-    bin_masses = T.alloc_shared((BINS,), "uint64")
-    near_keys = T.alloc_shared((NEAR,), "uint32")
+    # A bin's sum is low + high 2^20.
+    bins_low = T.alloc_shared((BINS,), "uint32")
+    bins_high = T.alloc_shared((BINS,), "uint32")
+    near = T.alloc_shared((NEAR,), "float32")
     near_tokens = T.alloc_shared((NEAR,), "int32")
     near_count = T.alloc_shared((1,), "int32")
     parts = T.alloc_shared((32,), "float32")
     part_tokens = T.alloc_shared((32,), "int32")
+    part_sums = T.alloc_shared((32,), "uint64")
     found_bin = T.alloc_shared((1,), "uint32")
-    found_count = T.alloc_shared((1,), "uint32")
-    found_mass = T.alloc_shared((2,), "uint64")
-    raw = T.alloc_local((AHEAD * VEC,), dtype)
+    found_sum = T.alloc_shared((2,), "uint64")                 # that before the bin, and with it
+    if BLOCKS > 1:
+        posts = T.alloc_shared((2, BLOCKS, POSTS), "uint32")
+    words = T.alloc_local((PAIR * 4,), "uint32")
+    following = T.alloc_local((PAIR * 4,), "uint32")
     z = T.alloc_local((VEC,), "float32")
-    key = T.alloc_local((VEC,), "uint32")
-    inside = T.alloc_local((VEC,), "int32")
+    upper = T.alloc_local((1,), "uint32")
+    lower = T.alloc_local((1,), "uint32")
+    score = T.alloc_local((1,), "float32")
     random = T.alloc_local((4,), "uint32")
     best = T.alloc_local((1,), "float32")
     best_token = T.alloc_local((1,), "int32")
+    own = T.alloc_local((1,), "float32")
     top = T.alloc_local((1,), "float32")
+    floor = T.alloc_local((1,), "float32")
     limit = T.alloc_local((1,), "uint32")
-    total = T.alloc_local((1,), "uint64")
-    gathered = T.alloc_local((1,), "int32")
+    mass = T.alloc_local((1,), "uint64")
+    pushed_from = T.alloc_local((1,), "float32")
+    farthest_drawn = T.alloc_local((1,), "float32")
+    farthest_counted = T.alloc_local((1,), "float32")
 
     temperature: T.float32 = Floats[row, 0]
     top_p: T.float32 = Floats[row, 1]
     min_p: T.float32 = Floats[row, 2]
-    repetition: T.float32 = Floats[row, 3]
-    presence: T.float32 = Floats[row, 4]
-    frequency: T.float32 = Floats[row, 5]
     top_k: T.int32 = Numbers[row]
     low: T.uint32 = T.cast(Seeds[row] & T.uint64(0xFFFFFFFF), "uint32")
     high: T.uint32 = T.cast(Seeds[row] >> T.uint64(32), "uint32")
@@ -137,264 +301,480 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
     inverse: T.float32 = 1.0
     if temperature > T.float32(0):
         inverse = 1.0 / temperature
-    whole: T.int32 = T.if_then_else(misaligned(Logits.ptr_to([row, 0])) == T.uint8(0) and columns % VEC == 0, 1, 0)
+    # A shuffle's result is not computed again.
+    whole: T.int32 = T.tvm_warp_shuffle(FULL, T.if_then_else(misaligned(Logits.ptr_to([row, 0])) == T.uint8(0) and columns % VEC == 0, 1, 0), 0, 32, 32)
+    vectors: T.int32 = columns // VEC
     Ls = T.decl_buffer((columns,), dtype, data=Logits.ptr_to([row, 0]), scope="global")
-    turns: T.int32 = T.ceildiv(columns, THREADS * VEC * AHEAD) * AHEAD
 
     @T.inline
-    def values(turn, u):
-        """The thread's logits of a turn, penalized and divided by the temperature: number `u` of those that it has fetched."""
+    def penalize(to, at, column):
+        count: T.int32 = Counts[row, column]
+        if count > 0:
+            repetition: T.float32 = Floats[row, 3]
+            to[at] = T.if_then_else(to[at] > T.float32(0), to[at] / repetition, to[at] * repetition)
+            to[at] = to[at] - Floats[row, 4] - Floats[row, 5] * T.cast(count, "float32")
+
+    @T.inline
+    def values(turn):
+        """The thread's logits of a turn, penalized and divided by the temperature."""
+        begin: T.int32 = (turn * SPAN + place) * VEC
         for v in T.unroll(VEC):
-            column: T.int32 = (turn * THREADS + tid) * VEC + v
-            inside[v] = T.if_then_else(column < columns, 1, 0)
-            value: T.float32 = T.cast(raw[u * VEC + v], "float32")
-            if of_counts > 0 and column < columns:
-                count: T.int32 = Counts[row, column]
-                if count > 0:
-                    value = T.if_then_else(value > T.float32(0), value / repetition, value * repetition)
-                    value = value - presence - frequency * T.cast(count, "float32")
-            z[v] = value * inverse
-
-    @T.inline
-    def keys_of_values():
-        for v in T.unroll(VEC):
-            distance: T.float32 = (top[0] - z[v]) * T.float32(ONE)
-            key[v] = T.uint32(0)
-            if inside[v] != 0 and distance < T.float32(4294967040.0):
-                key[v] = T.cast(T.max(distance, T.float32(0)), "uint32")
-            else:
-                inside[v] = 0
-
-    @T.inline
-    def fetch_keys(turn):
-        if gathered[0] == 0:
-            fetch(raw, Ls, turn, 1, tid, columns, whole, dtype, VEC)
-
-    @T.inline
-    def keys(turn, u):
-        """The thread's keys of a turn: from shared memory if the near tokens are there."""
-        if gathered[0] != 0:
+            z[v] = value_of(words, v, dtype)
+        if of_counts > 0:
             for v in T.unroll(VEC):
-                at: T.int32 = (turn * VEC + v) * THREADS + tid
-                inside[v] = 0
-                if at < near_count[0]:
-                    inside[v] = 1
-                    key[v] = near_keys[at]
-        else:
-            values(turn, u)
-            keys_of_values()
+                if begin + v < columns:
+                    penalize(z, v, begin + v)
+        for v in T.unroll(VEC):
+            z[v] = z[v] * inverse
+        if begin + VEC > columns:
+            for v in T.unroll(VEC):
+                if begin + v >= columns:
+                    z[v] = 0.0 - T.infinity("float32")
+
 
     @T.inline
-    def gumbel(distance, token, bits):
-        """Takes a token with its logit and noise: -log(-log(u)) for u in (0, 1)."""
-        u: T.float32 = (T.cast(bits >> T.uint32(8), "float32") + 0.5) * T.float32(2.0 ** -24)
-        take(best, best_token, 0.0 - distance - T.log(0.0 - T.log(u)), token)
-
-    @T.inline
-    def find(by_mass, wanted_count, wanted_mass):
-        """The first bin in which the count or the mass of all bins so far reaches the wanted one, with those of the bins before."""
-        T.cuda.cta_sync()
-        if warp == 0:
-            count: T.uint32 = T.uint32(0)
-            mass: T.uint64 = T.uint64(0)
-            for e in range(BINS // 32):
-                count += bin_counts[lane * (BINS // 32) + e]
-                mass += bin_masses[lane * (BINS // 32) + e]
-            before_count: T.uint32 = count
-            before_mass: T.uint64 = mass
-            for step in T.unroll(5):
-                its_count: T.uint32 = T.tvm_warp_shuffle_up(FULL, before_count, 1 << step, 32, 32)
-                its_mass: T.uint64 = T.tvm_warp_shuffle_up(FULL, before_mass, 1 << step, 32, 32)
-                if lane >= 1 << step:
-                    before_count += its_count
-                    before_mass += its_mass
-            reached: T.int32 = T.if_then_else(by_mass, before_mass >= wanted_mass, before_count >= wanted_count)
-            before_count -= count
-            before_mass -= mass
-            reached_before: T.int32 = T.if_then_else(by_mass, before_mass >= wanted_mass, before_count >= wanted_count)
-            if lane == 31 and reached == 0:
-                found_bin[0] = T.uint32(BINS)                  # all bins together do not reach it
-            if reached != 0 and reached_before == 0:
-                e: T.int32 = lane * (BINS // 32)
-                while T.if_then_else(by_mass, before_mass + bin_masses[e] < wanted_mass, before_count + bin_counts[e] < wanted_count):
-                    before_count += bin_counts[e]
-                    before_mass += bin_masses[e]
-                    e += 1
-                found_bin[0] = T.cast(e, "uint32")
-                found_count[0] = before_count
-                found_mass[0] = before_mass
-                found_mass[1] = before_mass + bin_masses[e]
-        T.cuda.cta_sync()
-
-    @T.inline
-    def gather():
-        """Keeps the tokens up to the limit in shared memory, if they fit there."""
-        T.cuda.cta_sync()
-        if tid == 0:
-            near_count[0] = 0
-        T.cuda.cta_sync()
-        for step in range(T.truncdiv(turns, 2)):
-            fetch(raw, Ls, step * 2, 2, tid, columns, whole, dtype, VEC)
-            for u in T.unroll(2):
-                values(step * 2 + u, u)
-                keys_of_values()
-                for v in T.unroll(VEC):
-                    if inside[v] != 0 and key[v] <= limit[0]:
-                        place: T.int32 = T.cuda.atomic_add(near_count.ptr_to([0]), 1)
-                        if place < NEAR:
-                            near_keys[place] = key[v]
-                            near_tokens[place] = ((step * 2 + u) * THREADS + tid) * VEC + v
-        T.cuda.cta_sync()
-        if near_count[0] <= NEAR:
-            gathered[0] = 1
-
-    @T.inline
-    def select(by_mass, count, mass):
-        """Lowers the limit to the least key that has the wanted count or mass of keys up to it; `total` is their mass."""
-        wanted_count: T.uint32 = count
-        wanted_mass: T.uint64 = mass
-        done_mass: T.uint64 = T.uint64(0)
-        prefix: T.uint32 = T.uint32(0)
-        open: T.int32 = 1
-        shift: T.uint32 = T.uint32(21)
-        above: T.uint32 = T.uint32(31)                         # the lowest bit of the digit before
-        for level in range(3):
-            if open != 0:
-                T.cuda.cta_sync()
-                for e in T.unroll(BINS // THREADS):
-                    bin_counts[e * THREADS + tid] = T.uint32(0)
-                    bin_masses[e * THREADS + tid] = T.uint64(0)
-                T.cuda.cta_sync()
-                for turn in range(T.if_then_else(gathered[0] != 0, T.ceildiv(NEAR, THREADS * VEC), turns)):
-                    fetch_keys(turn)
-                    keys(turn, 0)
-                    for v in T.unroll(VEC):
-                        if inside[v] != 0 and key[v] <= limit[0]:
-                            same: T.int32 = 1
-                            if level > 0:
-                                same = T.if_then_else(key[v] >> above == prefix, 1, 0)
-                            if same != 0:
-                                digit: T.int32 = T.cast((key[v] >> shift) & T.if_then_else(level < 2, T.uint32(BINS - 1), T.uint32(1023)), "int32")
-                                p: T.float32 = T.exp2(T.cast(key[v], "float32") * T.float32(-LOG2_E / ONE))
-                                T.evaluate(T.cuda.atomic_add(bin_counts.ptr_to([digit]), T.uint32(1)))
-                                T.evaluate(T.cuda.atomic_add(bin_masses.ptr_to([digit]), T.cast(p * T.float32(2.0 ** 40), "uint64")))
-                find(by_mass, wanted_count, wanted_mass)
-                if found_bin[0] >= T.uint32(BINS):
-                    open = 0
+    def count_key(value):
+        """Adds a token to its bin, if its key has the digits that are known."""
+        if distance_of(top[0], value) < T.float32(FARTHEST):
+            key: T.uint32 = key_of(top[0], value)
+            of_level: T.uint32 = T.if_then_else(level == 0, key >> T.uint32(21), T.if_then_else(
+                level == 1, key >> T.uint32(10), key))
+            if key <= limit[0] and of_level - prefix < T.uint32(BINS):
+                digit: T.int32 = T.cast(of_level - prefix, "int32")
+                if stage == PICK:
+                    upper[0] = T.uint32(0)
+                    lower[0] = T.uint32(0)
+                    fixed(probability(distance_of(top[0], value)), upper, lower)
+                    share: T.uint64 = whole_of(upper[0], lower[0], 1)
+                    T.evaluate(T.cuda.atomic_add(bins_low.ptr_to([digit]), T.cast(share & T.uint64((1 << 20) - 1), "uint32")))
+                    T.evaluate(T.cuda.atomic_add(bins_high.ptr_to([digit]), T.cast(share >> T.uint64(20), "uint32")))
                 else:
-                    wanted_count -= found_count[0]
-                    wanted_mass -= found_mass[0]
-                    done_mass += found_mass[0]
-                    if level == 0:
-                        prefix = found_bin[0]
-                        # The tokens up to the end of the bin, if they fit into shared memory.
-                        if gathered[0] == 0 and found_count[0] + bin_counts[T.cast(found_bin[0], "int32")] <= T.uint32(NEAR):
-                            limit[0] = T.min(limit[0], (prefix << T.uint32(21)) | T.uint32((1 << 21) - 1))
-                            gather()
-                    elif level == 1:
-                        prefix = (prefix << T.uint32(11)) | found_bin[0]
-                    else:
-                        limit[0] = (prefix << T.uint32(10)) | found_bin[0]
-                        total[0] = done_mass + (found_mass[1] - found_mass[0])
-                    above = shift
-                    shift = T.if_then_else(level == 0, T.uint32(10), T.uint32(0))
+                    T.evaluate(T.cuda.atomic_add(bins_low.ptr_to([digit]), T.uint32(1)))
 
+    @T.inline
+    def push(turn):
+        """Keeps the thread's tokens from a logit on in shared memory."""
+        if T.ptx.any_sync(FULL, maximum(z, 0, VEC) >= pushed_from[0]) != 0:
+            for v in T.serial(VEC, annotations=ROLLED):
+                lanes: T.uint32 = T.cuda.ballot_sync(FULL, z[0] >= pushed_from[0])
+                if lanes != T.uint32(0):
+                    at: T.int32 = 0
+                    if lane == 0:
+                        at = T.cuda.atomic_add(near_count.ptr_to([0]), T.cast(T.popcount(lanes), "int32"))
+                    at = T.tvm_warp_shuffle(FULL, at, 0, 32, 32)
+                    if at >= NEAR:
+                        pushed_from[0] = T.infinity("float32")                   # they do not fit
+                    at += T.cast(T.popcount(lanes & ((T.uint32(1) << T.cast(lane, "uint32")) - T.uint32(1))), "int32")
+                    if z[0] >= pushed_from[0] and at < NEAR:
+                        near[at] = z[0]
+                        near_tokens[at] = (turn * SPAN + place) * VEC + v
+                for w in T.unroll(VEC - 1):
+                    z[w] = z[w + 1]
+
+    @T.inline
+    def take_greatest(turn):
+        """Takes the first of the greatest of the thread's logits."""
+        most: T.float32 = maximum(z, 0, VEC)
+        if most > best[0]:
+            best[0] = most
+            for v in T.unroll(VEC):
+                if z[VEC - 1 - v] == most:
+                    best_token[0] = (turn * SPAN + place) * VEC + (VEC - 1 - v)
+
+    @T.inline
+    def draw(turn):
+        """Takes the best of the thread's tokens up to a distance, with their noise."""
+        for g in T.serial(VEC // 4, annotations=ROLLED):
+            for v in T.unroll(4):
+                z[v] = T.if_then_else(distance_of(top[0], z[v]) < farthest_drawn[0], z[v] - top[0], 0.0 - T.infinity("float32"))
+            most: T.float32 = maximum(z, 0, 4)
+            if most >= T.float32(LEAST) and most + T.float32(MOST_NOISE) >= floor[0]:
+                token: T.int32 = (turn * SPAN + place) * VEC + g * 4
+                philox(T.cast(token, "uint32") >> T.uint32(2), counter, T.uint32(0), low, high, random)
+                for v in T.unroll(4):
+                    # The noise is below -log(1 - u), and 1 - u is above (the complement of the bits) 2^-24.
+                    if z[v] >= T.float32(LEAST) and T.cast((random[v] >> T.uint32(8)) ^ T.uint32(0xFFFFFF), "float32") <= T.ptx.exp2(
+                            (z[v] - floor[0]) * T.float32(LOG2_E) + T.float32(24)):
+                        noise(score, random[v])
+                        if filtered != 0:
+                            z[v] = 0.0 - T.cast(key_of(T.float32(0), z[v]), "float32") * T.float32(1 / ONE)
+                        take(best, best_token, z[v] + score[0], token + v)
+                        floor[0] = T.max(floor[0], below(best[0]))
+            for w in T.unroll(VEC - 4):
+                z[w] = z[w + 4]
+        # The block's best, after 1, 2, 4, ... turns.
+        if T.bitwise_and(turn, turn + 1) == 0:
+            greatest(score, best[0], parts, warp, lane)
+            floor[0] = T.max(floor[0], below(score[0]))
+
+    @T.inline
+    def add():
+        """Adds the probabilities of the thread's tokens up to a distance."""
+        upper[0] = T.uint32(0)
+        lower[0] = T.uint32(0)
+        for v in T.unroll(VEC):
+            distance: T.float32 = distance_of(top[0], z[v])
+            fixed(T.if_then_else(distance < farthest_counted[0], probability(distance), T.float32(0)), upper, lower)
+        mass[0] += whole_of(upper[0], lower[0], VEC)
+
+    @T.inline
+    def exchange():
+        """The blocks of the cluster tell each other what they found, and each takes the best or the sum of all."""
+        if started == 0:
+            T.ptx.barrier.cluster.wait()
+            started = 1
+        if tid < BLOCKS:
+            there = T.decl_buffer((POSTS,), "uint32", data=T.reinterpret("handle", T.ptx.map_shared_rank(posts.ptr_to([parity, rank, 0]), tid)))
+            there[0] = T.reinterpret("uint32", top[0])
+            there[1] = T.reinterpret("uint32", from_logit)
+            there[2] = T.cast(gathered, "uint32")
+            there[3] = T.cast(complete, "uint32")
+            there[4] = T.reinterpret("uint32", best[0])
+            there[5] = T.cast(best_token[0], "uint32")
+            there[6] = T.cast(mass[0] & T.uint64(0xFFFFFFFF), "uint32")
+            there[7] = T.cast(mass[0] >> T.uint64(32), "uint32")
+        # The barrier of the cluster orders the posts alone; racecheck knows that of the block.
+        T.cuda.cta_sync()
+        T.cuda.cluster_sync()
+        own_gathered: T.int32 = gathered
+        gathered = 0
+        mass[0] = T.uint64(0)
+        for r in T.serial(BLOCKS, annotations=ROLLED):
+            gathered += T.cast(posts[parity, r, 2], "int32")
+            mass[0] += (T.cast(posts[parity, r, 7], "uint64") << T.uint64(32)) | T.cast(posts[parity, r, 6], "uint64")
+            take(best, best_token, T.reinterpret("float32", posts[parity, r, 4]), T.cast(posts[parity, r, 5], "int32"))
+            top[0] = T.max(top[0], T.reinterpret("float32", posts[parity, r, 0]))
+            from_logit = T.max(from_logit, T.reinterpret("float32", posts[parity, r, 1]))
+            complete = T.min(complete, T.cast(posts[parity, r, 3], "int32"))
+        if stage != GATHER:
+            gathered = own_gathered
+        elif gathered <= NEAR:
+            # Four warps copy the tokens of each other block.
+            from_rank: T.int32 = warp % BLOCKS
+            to: T.int32 = own_gathered
+            for r in T.serial(BLOCKS, annotations=ROLLED):
+                if r < from_rank and r != rank:
+                    to += T.cast(posts[parity, r, 2], "int32")
+            if from_rank != rank:
+                its_near = T.decl_buffer((NEAR,), "float32", data=T.reinterpret("handle", T.ptx.map_shared_rank(near.ptr_to([0]), from_rank)))
+                its_tokens = T.decl_buffer((NEAR,), "int32", data=T.reinterpret("handle", T.ptx.map_shared_rank(near_tokens.ptr_to([0]), from_rank)))
+                count: T.int32 = T.cast(posts[parity, from_rank, 2], "int32")
+                at: T.int32 = T.truncdiv(warp, BLOCKS) * 32 + lane
+                while at < count:
+                    near[to + at] = its_near[at]
+                    near_tokens[to + at] = its_tokens[at]
+                    at += THREADS // BLOCKS
+            T.cuda.cta_sync()
+            T.cuda.cluster_sync()
+        parity = 1 - parity
+
+    parity: T.int32 = 0
+    started: T.int32 = 0                                       # whether all blocks of the cluster have started
+    if BLOCKS > 1:
+        T.ptx.barrier.cluster.arrive()
+    greedy: T.int32 = T.if_then_else(temperature <= T.float32(0), 1, 0)
+    filtered: T.int32 = T.if_then_else(greedy == 0 and (top_k > 0 or top_p < T.float32(1) or min_p > T.float32(0)), 1, 0)
+    by_share: T.int32 = T.if_then_else(greedy == 0 and top_p < T.float32(1), 1, 0)
+    kept: T.int32 = T.if_then_else(top_k > 0 and top_k < columns, top_k, 0)
+    # The farthest distance from the maximum.
+    farthest: T.float32 = T.float32(FARTHEST)
+    if min_p > T.float32(0):
+        farthest = T.min((0.0 - T.log(T.min(min_p, T.float32(1)))) * T.float32(ONE), farthest)
+    top[0] = T.float32(0)
+    own[0] = 0.0 - T.infinity("float32")
     best[0] = 0.0 - T.infinity("float32")
     best_token[0] = 0
-    own_best: T.float32 = 0.0
-    gathered[0] = 0
     limit[0] = T.uint32(0xFFFFFFFF)
-    total[0] = T.uint64(0)
-    if temperature <= T.float32(0) or top_k > 0 or top_p < T.float32(1) or min_p > T.float32(0):
-        for step in range(T.truncdiv(turns, AHEAD)):
-            fetch(raw, Ls, step * AHEAD, AHEAD, tid, columns, whole, dtype, VEC)
-            for u in T.unroll(AHEAD, annotations=BY_NVCC):
-                values(step * AHEAD + u, u)
-                for v in T.unroll(VEC):
-                    if inside[v] != 0:
-                        take(best, best_token, z[v], ((step * AHEAD + u) * THREADS + tid) * VEC + v)
-        own_best = best[0]
-        winner(best, best_token, parts, part_tokens, warp, lane)
-    if temperature > T.float32(0):
-        filtered: T.int32 = 0
-        if top_k > 0 or top_p < T.float32(1) or min_p > T.float32(0):
-            filtered = 1
-            top[0] = best[0]
-            if min_p > T.float32(0):
-                farthest: T.float32 = (0.0 - T.log(T.min(min_p, T.float32(1)))) * T.float32(ONE)
-                if farthest < T.float32(4294967040.0):
-                    limit[0] = T.cast(farthest, "uint32")
-            if top_k > 0 and top_k < columns:
-                for attempt in range(2):
-                    if attempt == 1 or top_k <= THREADS:
-                        if attempt == 0:
-                            # As many of the threads' greatest logits are a limit that as many tokens keep.
-                            z[0] = own_best
-                            inside[0] = 1
-                            for v in T.unroll(VEC - 1):
-                                inside[v + 1] = 0
-                            keys_of_values()
-                            near_keys[tid] = T.if_then_else(inside[0] != 0, key[0], T.uint32(0xFFFFFFFF))
-                            near_count[0] = THREADS
-                            gathered[0] = 1
-                        select(False, T.cast(top_k, "uint32"), T.uint64(0))
-                        if attempt == 0:
-                            gathered[0] = 0
-                            total[0] = T.uint64(0)
-                            gather()
-            if top_p < T.float32(1):
-                if total[0] == T.uint64(0):
-                    # The mass of all keys up to the limit: more than all of them is wanted, so one level counts them.
-                    mass = T.alloc_shared((1,), "uint64")
-                    T.cuda.cta_sync()
-                    if tid == 0:
-                        mass[0] = T.uint64(0)
-                    T.cuda.cta_sync()
-                    own: T.uint64 = T.uint64(0)
-                    for turn in range(T.if_then_else(gathered[0] != 0, T.ceildiv(NEAR, THREADS * VEC), turns)):
-                        fetch_keys(turn)
-                        keys(turn, 0)
-                        for v in T.unroll(VEC):
-                            if inside[v] != 0 and key[v] <= limit[0]:
-                                own += T.cast(T.exp2(T.cast(key[v], "float32") * T.float32(-LOG2_E / ONE)) * T.float32(2.0 ** 40), "uint64")
-                    for step in T.unroll(5):
-                        own += T.tvm_warp_shuffle_xor(FULL, own, 16 >> step, 32, 32)
-                    if lane == 0:
-                        T.evaluate(T.cuda.atomic_add(mass.ptr_to([0]), own))
-                    T.cuda.cta_sync()
-                    total[0] = mass[0]
-                wanted: T.uint64 = T.cast(T.cast(total[0], "float64") * T.cast(T.max(top_p, T.float32(0)), "float64"), "uint64")
-                select(True, T.uint32(0), T.max(wanted, T.uint64(1)))
+    gathered: T.int32 = 0                                      # tokens in shared memory; 0 if they do not fit
+    exact: T.int32 = 0                                         # whether all tokens that may be selected are among them
+    complete: T.int32 = 0
+    # With more tokens, the beginning of the row gives no limit that few tokens reach.
+    again: T.int32 = T.if_then_else(BLOCKS == 1 and T.cast(kept, "int64") * T.cast(columns, "int64") > T.int64(NEAR * 12288), 0, 1)
+    from_logit: T.float32 = T.float32(LEAST)                   # all tokens from this logit on are in shared memory,
+    beyond: T.uint32 = T.uint32(0xFFFFFFFF)                    # and all with keys below this one
+    counted: T.uint32 = T.uint32(0xFFFFFFFF)
+    wanted: T.uint64 = T.uint64(0)
+    left: T.uint64 = T.uint64(0)
+    prefix: T.uint32 = T.uint32(0)
+    level: T.int32 = 0
+    reached: T.int32 = 0
+    drawing: T.int32 = 1
+    adding: T.int32 = by_share
+    stage: T.int32 = T.if_then_else(filtered != 0, BEGIN, SHARE)
+    if BLOCKS == 1:
+        if greedy != 0:
+            stage = END
+            many = T.alloc_local((AHEAD * 4,), "uint32")
+            for step in T.serial(T.ceildiv(columns, THREADS * VEC * AHEAD), annotations=ROLLED):
+                fetch_words(many, Ls, step * AHEAD, AHEAD, place, SPAN, columns, vectors, whole, dtype, VEC)
+                for u in T.unroll(AHEAD):
+                    for w in T.unroll(4):
+                        words[w] = many[u * 4 + w]
+                    values(step * AHEAD + u)
+                    take_greatest(step * AHEAD + u)
+            winner(best, best_token, parts, part_tokens, warp, lane)
+    while stage != END:
+        choosing: T.int32 = T.if_then_else(stage == FIRST or stage == COUNT or stage == PICK, 1, 0)
+        if choosing != 0:
+            T.cuda.cta_sync()
+            for e in T.unroll(BINS // THREADS):
+                bins_low[e * THREADS + tid] = T.uint32(0)
+                bins_high[e * THREADS + tid] = T.uint32(0)
+            if tid == 0:
+                found_bin[0] = T.uint32(BINS)
+            T.cuda.cta_sync()
+        mass[0] = T.uint64(0)
+        if (choosing != 0 or stage == SHARE) and gathered > 0:
+            for e in T.serial(NEAR // THREADS, annotations=ROLLED):
+                if e * THREADS + tid < gathered:
+                    if choosing != 0:
+                        count_key(near[e * THREADS + tid])
+                    else:
+                        z[0] = near[e * THREADS + tid]
+                        if distance_of(top[0], z[0]) < end_of(limit[0]):
+                            upper[0] = T.uint32(0)
+                            lower[0] = T.uint32(0)
+                            fixed(probability(distance_of(top[0], z[0])), upper, lower)
+                            mass[0] += whole_of(upper[0], lower[0], 1)
+            if stage == SHARE:
+                sum_of(mass, part_sums, warp, lane)
+                # If the tokens in shared memory have the share, as far as one can guess, they need no draw from the row.
+                others: T.float32 = T.ptx.exp2((from_logit - top[0]) * T.float32(LOG2_E)) * (T.cast(columns, "float32") * T.float32(2.0 ** 34))
+                these: T.float32 = T.cast(mass[0], "float32")
+                if these > Floats[row, 1] * (these + others):
+                    drawing = 0
+        if stage == BEGIN or stage == GATHER or (exact == 0 and stage != FIRST and stage != PICK):
+            until: T.int32 = T.ceildiv(columns, SPAN * VEC)
+            if stage == BEGIN and again != 0:
+                until = T.min(until, AHEAD)
+            pushed_from[0] = from_logit
+            farthest_drawn[0] = T.if_then_else(filtered != 0, end_of(limit[0]), T.infinity("float32"))
+            farthest_counted[0] = end_of(counted)
+            if stage >= SHARE:
+                mass[0] = T.uint64(0)
+                if drawing != 0:
+                    best[0] = 0.0 - T.infinity("float32")
+                    best_token[0] = 0
+                    floor[0] = 0.0 - T.infinity("float32")
+            # The next vectors are in flight meanwhile.
+            for step in T.serial(T.ceildiv(until, PAIR) + 1, annotations=ROLLED):
+                if step > 0:
+                    for w in T.unroll(PAIR * 4):
+                        words[w] = following[w]
+                if step * PAIR < until:
+                    fetch_words(following, Ls, step * PAIR, PAIR, place, SPAN, columns, vectors, whole, dtype, VEC)
+                if step > 0:
+                    for u in T.serial(PAIR, annotations=ROLLED):
+                        turn: T.int32 = (step - 1) * PAIR + u
+                        values(turn)
+                        for w in T.unroll(PAIR * 4 - 4):
+                            words[w] = words[w + 4]
+                        own[0] = T.max(own[0], maximum(z, 0, VEC))
+                        if stage == GATHER:
+                            push(turn)
+                        if stage == COUNT:
+                            if maximum(z, 0, VEC) >= pushed_from[0]:
+                                for v in T.serial(VEC, annotations=ROLLED):
+                                    count_key(z[0])
+                                    for w in T.unroll(VEC - 1):
+                                        z[w] = z[w + 1]
+                        if stage >= SHARE:
+                            if adding != 0:
+                                add()
+                            if BLOCKS > 1 and greedy != 0:
+                                take_greatest(turn)
+                            elif drawing != 0:
+                                draw(turn)
+            if stage >= SHARE:
+                if drawing != 0:
+                    winner(best, best_token, parts, part_tokens, warp, lane)
+                if adding != 0:
+                    sum_of(mass, part_sums, warp, lane)
+            elif stage != COUNT:
+                greatest(top, own[0], parts, warp, lane)
+                if stage == GATHER:
+                    gathered = near_count[0]
+            if BLOCKS > 1:
+                if stage == GATHER or stage >= SHARE:
+                    exchange()
+        if choosing != 0:
+            T.cuda.cta_sync()
+            # A thread has two bins. The sum up to its second bin, over its warp and over the warps before.
+            first: T.uint64 = (T.cast(bins_high[tid * 2], "uint64") << T.uint64(20)) + T.cast(bins_low[tid * 2], "uint64")
+            second: T.uint64 = (T.cast(bins_high[tid * 2 + 1], "uint64") << T.uint64(20)) + T.cast(bins_low[tid * 2 + 1], "uint64")
+            if BLOCKS > 1:
+                if stage == COUNT and exact == 0:
+                    T.cuda.cluster_sync()
+                    first = T.uint64(0)
+                    second = T.uint64(0)
+                    for r in T.serial(BLOCKS, annotations=ROLLED):
+                        its_bins = T.decl_buffer((2,), "uint32", data=T.reinterpret("handle", T.ptx.map_shared_rank(bins_low.ptr_to([tid * 2]), r)))
+                        first += T.cast(its_bins[0], "uint64")
+                        second += T.cast(its_bins[1], "uint64")
+                    T.cuda.cluster_sync()
+            both: T.uint64 = first + second
+            through: T.uint64 = both
+            for step in T.unroll(5):
+                its_sum: T.uint64 = T.tvm_warp_shuffle_up(FULL, through, 1 << step, 32, 32)
+                if lane >= 1 << step:
+                    through += its_sum
+            if lane == 31:
+                part_sums[warp] = through
+            T.cuda.cta_sync()
+            of_warps: T.uint64 = T.if_then_else(lane < warp, part_sums[lane], T.uint64(0))
+            for step in T.unroll(5):
+                of_warps += T.tvm_warp_shuffle_xor(FULL, of_warps, 16 >> step, 32, 32)
+            through += of_warps
+            before: T.uint64 = through - both
+            if before < left and left <= through:
+                found_bin[0] = T.cast(tid * 2 + T.if_then_else(before + first < left, 1, 0), "uint32")
+                found_sum[0] = T.if_then_else(before + first < left, before + first, before)
+                found_sum[1] = T.if_then_else(before + first < left, through, before + first)
+            T.cuda.cta_sync()
+            reached = 0
+            if found_bin[0] < T.uint32(BINS):
+                reached = 1
+                left -= found_sum[0]
+                prefix = prefix + found_bin[0]
+        next: T.int32 = END
+        # The tokens up to the end of the bin, if they fit into shared memory.
+        fit: T.int32 = 0
+        if stage == COUNT and exact == 0 and level == 0 and reached != 0 and again >= 0:
+            if found_sum[1] <= T.uint64(NEAR):
+                fit = 1
+        if choosing != 0 and reached != 0 and level < 2 and fit == 0:
+            if stage == COUNT and exact == 0 and level == 0:
+                # Greater keys do not count any more.
+                from_logit = lowered(top[0] - (T.cast(prefix, "float32") + 1.0) * T.float32((1 << 21) / ONE))
+            prefix = prefix << T.if_then_else(level == 0, T.uint32(11), T.uint32(10))
+            level += 1
+            next = stage
+        else:
+            judging: T.int32 = 0
+            soft: T.float32 = T.float32(LEAST)
+            before_gather: T.int32 = 0
+            after_gather: T.int32 = 0
+            if stage == BEGIN or stage == GATHER:
+                if stage == GATHER:
+                    after_gather = 1
+                    exact = complete
+                    if gathered > NEAR:
+                        gathered = 0
+                        exact = 0
+                        # With the greatest logits of all the row the limit may be higher.
+                        if again == 1 and kept > 0 and kept <= THREADS and columns > SPAN * VEC * AHEAD:
+                            again = 0
+                            after_gather = 0
+                if after_gather == 0:
+                    # As many of the threads' greatest logits are a limit that as many tokens keep.
+                    near[tid] = own[0]
+                    gathered = THREADS
+                    limit[0] = T.uint32(0xFFFFFFFF)
+                    left = T.cast(kept, "uint64")
+                    if kept == 0 and by_share != 0:
+                        left = T.cast(T.max(T.min(T.truncdiv(NEAR // 2 * THREADS, T.truncdiv(columns, VEC * AHEAD) + 1), NEAR // (2 * BLOCKS) if BLOCKS > 1 else THREADS // 2), 1), "uint64")
+                    next = FIRST
+                    if left < T.uint64(2) or left > T.uint64(THREADS):
+                        before_gather = 1
+                        if left == T.uint64(1):
+                            soft = top[0]
+            elif stage == FIRST:
+                before_gather = 1
+                if reached != 0:
+                    soft = top[0] - (T.cast(prefix, "float32") + 1.0) * T.float32(1 / ONE)
+            elif fit != 0:
+                before_gather = 1
+                again = -1
+                soft = top[0] - (T.cast(prefix, "float32") + 1.0) * T.float32((1 << 21) / ONE)
+            elif stage == COUNT:
+                if reached != 0:
+                    limit[0] = prefix
+                next = T.if_then_else(exact != 0 and by_share == 0, END, SHARE)
+            elif stage == SHARE:
+                if by_share != 0:
+                    wanted = T.max(T.cast(T.cast(mass[0], "float64") * T.cast(Floats[row, 1], "float64"), "uint64"), T.uint64(1))
+                    left = wanted
+                    next = PICK
+                    if gathered == 0:
+                        judging = 1
+            elif stage == PICK:
+                if exact != 0 or (reached != 0 and prefix < beyond):
+                    exact = 1
+                    if reached != 0:
+                        limit[0] = prefix
+                elif drawing != 0:
+                    judging = 1
+                else:
+                    drawing = 1
+                    adding = 0
+                    next = REST
+            elif drawing != 0:
+                judging = 1
+            elif mass[0] >= wanted:
+                # The more likely tokens have the share without the drawn one.
+                limit[0] = counted
+                drawing = 1
+                adding = 0
+                next = REST
+            if before_gather != 0:
+                hard: T.float32 = top[0] - farthest * T.float32(1 / ONE)
+                complete = T.if_then_else(kept > 0 or T.max(hard, T.float32(LEAST)) >= soft, 1, 0)
+                from_logit = lowered(T.max(hard, soft))
+                T.cuda.cta_sync()
+                if tid == 0:
+                    near_count[0] = 0
+                T.cuda.cta_sync()
+                next = GATHER
+                if BLOCKS == 1 and fit == 0 and again == 0 and kept > THREADS * 2 // 3:
+                    # Too many for shared memory: a bin first.
+                    after_gather = 1
+                    gathered = 0
+                    exact = 0
+            if after_gather != 0:
+                if distance_of(top[0], from_logit) < T.float32(FARTHEST):
+                    beyond = key_of(top[0], from_logit)
+                limit[0] = T.if_then_else(farthest < T.float32(FARTHEST), T.cast(farthest, "uint32"), T.uint32(0xFFFFFFFF))
+                left = T.cast(kept, "uint64")
+                next = T.if_then_else(exact != 0 and by_share == 0, END, SHARE)
+                if kept > 0:
+                    next = COUNT
+                    if exact == 0:
+                        gathered = 0
+            if judging != 0:
+                # The drawn token stays if the more likely ones do not have the share.
+                z[0] = T.cast(Logits[row, best_token[0]], "float32")
+                if of_counts > 0:
+                    penalize(z, 0, best_token[0])
+                key: T.uint32 = key_of(top[0], z[0] * inverse)
+                next = END
+                if key > T.uint32(0) and (gathered == 0 or key >= beyond):
+                    counted = key - T.uint32(1)
+                    drawing = 0
+                    adding = 1
+                    next = REST
+            if next == SHARE:
+                counted = limit[0]
+            level = 0
+            prefix = T.uint32(0)
+        stage = next
+    if exact != 0:
         best[0] = 0.0 - T.infinity("float32")
         best_token[0] = 0
-        if gathered[0] != 0:
-            for turn in range(T.ceildiv(NEAR, THREADS)):
-                at: T.int32 = turn * THREADS + tid
-                if at < near_count[0]:
-                    if near_keys[at] <= limit[0]:
-                        token: T.int32 = near_tokens[at]
-                        philox(T.cast(token, "uint32") >> T.uint32(2), counter, T.uint32(0), low, high, random)
-                        bits: T.uint32 = T.if_then_else(token % 2 == 0, T.if_then_else(token % 4 == 0, random[0], random[2]),
-                                                        T.if_then_else(token % 4 == 1, random[1], random[3]))
-                        gumbel(T.cast(near_keys[at], "float32") * T.float32(1 / ONE), token, bits)
-        else:
-            # The random numbers take longer than the loads.
-            for turn in range(turns):
-                fetch(raw, Ls, turn, 1, tid, columns, whole, dtype, VEC)
-                values(turn, 0)
-                if filtered != 0:
-                    keys_of_values()
-                for g in T.unroll(VEC // 4):
-                    token: T.int32 = (turn * THREADS + tid) * VEC + g * 4
+        for e in T.serial(NEAR // THREADS, annotations=ROLLED):
+            at: T.int32 = e * THREADS + tid
+            if at < gathered:
+                if distance_of(top[0], near[at]) < end_of(limit[0]):
+                    token: T.int32 = near_tokens[at]
                     philox(T.cast(token, "uint32") >> T.uint32(2), counter, T.uint32(0), low, high, random)
-                    for v in T.unroll(4):
-                        if inside[g * 4 + v] != 0:
-                            if filtered == 0:
-                                gumbel(0.0 - z[g * 4 + v], token + v, random[v])
-                            elif key[g * 4 + v] <= limit[0]:
-                                gumbel(T.cast(key[g * 4 + v], "float32") * T.float32(1 / ONE), token + v, random[v])
+                    noise(score, word(random, token))
+                    take(best, best_token, score[0] - T.cast(key_of(top[0], near[at]), "float32") * T.float32(1 / ONE), token)
         winner(best, best_token, parts, part_tokens, warp, lane)
-    if tid == 0:
+    if of_counts > 0:
+        # All threads have read the token's count.
+        T.cuda.cta_sync()
+        if BLOCKS > 1:
+            T.cuda.cluster_sync()
+    if tid == 0 and rank == 0:
         Tokens[row] = best_token[0]
         if of_counts > 0:
             Counts[row, best_token[0]] += 1

@@ -21,6 +21,7 @@ mod sealed {
         + kernels::softmax::Element
         + kernels::cross_entropy::Element
         + kernels::sample::Element
+        + kernels::sample_in_clusters::Element
         + kernels::argmax::Element
         + kernels::experts_route::Element
         + kernels::experts_combine::Element

@@ -10,7 +10,13 @@ use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor};
 use super::Element;
 use super::rows::{has_shape, number};
 use crate::generated::kernels;
+use crate::machine::{Generation, Machine};
 use crate::{Error, Result};
+
+/// The blocks that share a row in `sample_in_clusters`.
+const BLOCKS_OF_CLUSTER: usize = 4;
+/// The least columns that are worth their exchange.
+const COLUMNS_OF_CLUSTER: usize = 8192;
 
 /// How a row's token is chosen. [`Options::greedy`] and [`Options::temperature`] begin.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -291,24 +297,33 @@ fn launch<T: Element>(
         seeds,
         ..
     } = parameters;
+    // With few rows most multiprocessors would be idle.
+    let machine = Machine::of_device(&stream.device())?;
+    let clusters = machine.generation == Generation::Hopper
+        && columns >= COLUMNS_OF_CLUSTER
+        // Clusters lie within a group of multiprocessors, so that some of these stay idle.
+        && (rows * (BLOCKS_OF_CLUSTER + 1)) as f64 <= machine.multiprocessors;
+    macro_rules! run {
+        ($counts:expr, $tokens:expr) => {
+            match clusters {
+                true => kernels::sample_in_clusters::<T>(
+                    stream, logits, floats, numbers, seeds, counters, $counts, $tokens,
+                )?,
+                false => kernels::sample::<T>(
+                    stream, logits, floats, numbers, seeds, counters, $counts, $tokens,
+                )?,
+            }
+        };
+    }
     match counts {
         Some(counts) => {
             has_shape("counts", counts.shape(), &[rows, columns], "that of the logits")?;
-            kernels::sample::<T>(stream, logits, floats, numbers, seeds, counters, counts, tokens)?;
+            run!(counts, tokens);
         }
         None => {
             let (mut tokens, mut nothing) = tokens.split_at_mut(0, rows)?;
             let mut nothing = nothing.reshape_mut([0, columns])?;
-            kernels::sample::<T>(
-                stream,
-                logits,
-                floats,
-                numbers,
-                seeds,
-                counters,
-                &mut nothing,
-                &mut tokens,
-            )?;
+            run!(&mut nothing, &mut tokens);
         }
     }
     Ok(())

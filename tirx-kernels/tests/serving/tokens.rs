@@ -153,6 +153,7 @@ fn sampling_agrees_with_a_sort() {
         for_each_type!(check(columns, gaps, 6.0, false));
     }
     check::<f32>(9001, [0, 0], 2.0, false);
+    check::<bf16>(9001, [0, 0], 6.0, true);
     check::<f32>(777, [0, 0], 6.0, true);
     check::<bf16>(64, [3, 0], 6.0, true);
 }
