@@ -4,8 +4,7 @@
 //! output.
 
 use tirx_kernels::Result as KernelResult;
-use tirx_kernels::activation;
-use tirx_kernels::gemm::{self, Activation, Matmul, Plan};
+use tirx_kernels::gemm::{self, Plan};
 use tirx_kernels::quant::{self, Format, Weights};
 use tirx_rt::{Stream, Tensor, bf16};
 
@@ -146,32 +145,5 @@ impl Matrix {
             }
         }
         Ok(())
-    }
-
-    /// Y = silu(X Gᵀ) (X Uᵀ) for a matrix whose first half of rows is G, the other one U. `both` holds the two products if one launch cannot do it.
-    pub(crate) fn multiply_gated(
-        &self,
-        stream: &Stream,
-        x: &Tensor<bf16>,
-        both: &mut Tensor<bf16>,
-        y: &mut Tensor<bf16>,
-        dense: &mut Tensor<bf16>,
-    ) -> KernelResult<()> {
-        let half = y.shape()[1];
-        // Gates are for Hopper, for which the simulator stands, too.
-        let hopper = matches!(stream.device().compute_capability()?, None | Some((9, 0)));
-        if let [part] = &self.parts[..]
-            && let Values::Numbers(values) = &part.values
-            && hopper
-            && x.shape()[0] <= FEW_ROWS
-        {
-            let (gate, up) = (values.slice(0, 0..half)?, values.slice(0, half..2 * half)?);
-            let (gate, up) = (gate.permute(&[1, 0])?, up.permute(&[1, 0])?);
-            let silu = Matmul::new().activation(Activation::Silu).constant_b();
-            return silu.run_gated(stream, x, &gate, &up, y);
-        }
-        self.multiply(stream, x, both, dense)?;
-        let (gate, up) = (both.slice(1, 0..half)?, both.slice(1, half..2 * half)?);
-        activation::swiglu(stream, &gate, &up, y)
     }
 }

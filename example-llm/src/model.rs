@@ -2,7 +2,7 @@
 
 use tirx_kernels::norm::{self, Options};
 use tirx_kernels::paged::{self, Heads, Norms, Rope, Workspace};
-use tirx_kernels::{attention, embedding, gemm, rope};
+use tirx_kernels::{activation, attention, embedding, gemm, rope};
 use tirx_rt::{Stream, Tensor, bf16};
 
 use crate::matrix::Matrix;
@@ -300,7 +300,13 @@ impl Model {
             norm::add_rms_norm(stream, &a.output, r, &layer.before_mlp, x, options)?;
             layer
                 .gate_and_up
-                .multiply_gated(stream, x, &mut a.gate_and_up, &mut a.inner, &mut a.dense)?;
+                .multiply(stream, x, &mut a.gate_and_up, &mut a.dense)?;
+            let inner = self.config.inner;
+            let (gate, up) = (
+                a.gate_and_up.slice(1, 0..inner)?,
+                a.gate_and_up.slice(1, inner..2 * inner)?,
+            );
+            activation::swiglu(stream, &gate, &up, &mut a.inner)?;
             layer
                 .down
                 .multiply(stream, &a.inner, &mut a.output, &mut a.dense)?;

@@ -144,7 +144,7 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), res
 
 
 @T.jit
-def columns(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bias: T.Optional(T.handle), residual: T.Optional(T.handle),
+def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), residual: T.Optional(T.handle),
             scale_a: T.Optional(T.handle), scale_b: T.Optional(T.handle), alpha: T.Optional(T.float32), activation: T.Optional(T.int32), constant_b: T.int32,
             *, dtype: T.constexpr, BN: T.constexpr = 64, SPLIT: T.constexpr = 2, TRANS_B: T.constexpr = False, out: T.constexpr = ""):
     """For few rows of A. The instruction's rows are 64 columns of B, so that 8 rows of A fill an instruction.
@@ -152,20 +152,13 @@ def columns(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
     The SPLIT blocks of a cluster share a tile of C. Each block takes a part of K, and they add their parts through
     distributed shared memory. With `alpha`, C is that of `general` in `general.py`, of type `out`; the other optional parameters belong to it.
 
-    With `up`, the activation of A B is multiplied by A `up` before the residual; a tile has 32 columns of both.
     With `constant_b`, no kernel that may still run writes B: its first stages are on their way while the kernels before this one end."""
     BM = T.meta_var(64)
-    GATED = T.meta_var(up is not None)
-    COLUMNS = T.meta_var(BM // 2 if GATED else BM)                # of C in a tile
     # Few long copies keep as many bytes under way as many short ones, with fewer barriers.
     LENGTH, STAGES = T.meta_var({16: (256, 5), 64: (128, 6), 128: (128, 8)}[BN])      # in bytes
     BK = T.meta_var(LENGTH // BYTES[dtype])
     out = T.meta_var(out or dtype)
     BATCH, M, N, K, A, B, C = operands(a, b, c, dtype, False, TRANS_B, out)
-    if GATED:
-        T.static_assert(not TRANS_B, "the columns of both matrices are contiguous")
-        up_batch, up_row = T.int64(), T.int64()
-        Up = T.match_buffer(up, (BATCH, N, K), dtype, strides=(up_batch, up_row, 1))
     if alpha is not None:
         Bias, (bias_batch, bias_columns) = optional(bias, 2, out)
         Residual, (r_batch, r_rows, r_columns) = optional(residual, 3, out)
@@ -174,7 +167,7 @@ def columns(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
     THREADS = T.meta_var(256)
     T.device_entry()
     T.attr({"tirx.use_programtic_dependent_launch": True})
-    part, across, rows = T.cta_id([SPLIT, T.truncdiv(N + (COLUMNS - 1), COLUMNS), T.truncdiv(M + (BN - 1), BN) * BATCH])
+    part, across, rows = T.cta_id([SPLIT, T.truncdiv(N + (BM - 1), BM), T.truncdiv(M + (BN - 1), BN) * BATCH])
     T.cta_id_in_cluster([SPLIT, 1, 1])
     group = T.warpgroup_id([2])
     warp = T.warp_id_in_wg([4])
@@ -192,25 +185,16 @@ def columns(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
     first: T.let = T.truncdiv(steps * part, SPLIT)
     last: T.let = T.truncdiv(steps * (part + 1), SPLIT)
     batch: T.let = T.truncmod(rows, BATCH)
-    n: T.let = across * COLUMNS
+    n: T.let = across * BM
     m: T.let = T.truncdiv(rows, BATCH) * BN
     T.cuda.cta_sync()
-
-    @T.inline
-    def copy_columns(stage, k, bar):
-        if GATED:
-            Tx.copy_async(Bs[stage, 0:COLUMNS, :], B[batch, n : n + COLUMNS, k * BK : k * BK + BK], mbar=bar)
-            Tx.copy_async(Bs[stage, COLUMNS:BM, :], Up[batch, n : n + COLUMNS, k * BK : k * BK + BK], mbar=bar)
-        else:
-            copy_part(Bs, stage, B, batch, n, k * BK, BM, BK, TRANS_B, bar)
-
     early: T.let = T.min(first + T.if_then_else(constant_b != 0, STAGES, 0), last)
     if group == 1 and warp == 0:
         if T.ptx.elect_sync():
             for k in range(first, early):
                 bar: T.let = pipe.full.ptr_to([k - first])
                 pipe.full.arrive(k - first, (BM + BN) * LENGTH)
-                copy_columns(k - first, k, bar)
+                copy_part(Bs, k - first, B, batch, n, k * BK, BM, BK, TRANS_B, bar)
     T.ptx.griddepcontrol.wait()
     ring = PipelineState(STAGES, 0)
     if alpha is not None:
@@ -230,7 +214,7 @@ def columns(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
                     if k >= early:
                         pipe.empty.wait(ring.stage, ring.phase)
                         pipe.full.arrive(ring.stage, (BM + BN) * LENGTH)
-                        copy_columns(ring.stage, k, bar)
+                        copy_part(Bs, ring.stage, B, batch, n, k * BK, BM, BK, TRANS_B, bar)
                     Tx.copy_async(As[ring.stage], A[batch, m : m + BN, k * BK : k * BK + BK], mbar=bar)
                     ring.advance()
                 # Not before: blocks of the next kernels would take the room of others, and gather on few multiprocessors.
@@ -257,45 +241,33 @@ def columns(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
     T.cuda.cta_sync()
     if SPLIT > 1:
         T.cuda.cluster_sync()
-    VECTORS = T.meta_var((COLUMNS * BN // 4 + SPLIT - 1) // SPLIT)     # of four elements, for each block
-
-    @T.inline
-    def add_parts(to, i, j):
-        """The sums of four columns of a row, from j on in the tile."""
-        for e in T.vectorized(4):
-            to[0, e] = parts[i, j + e] if SPLIT == 1 else T.float32(0)
-        for other in T.unroll(SPLIT if SPLIT > 1 else 0):
-            there: T.let = T.reinterpret("handle", T.ptx.map_shared_rank(parts.ptr_to([i, j]), other))
-            far = T.decl_buffer((4,), "float32", data=there)
-            near = T.alloc_local((4,), "float32")
-            for e in T.vectorized(4):
-                near[e] = far[e]
-            for e in T.unroll(4):
-                to[0, e] += near[e]
-
+    VECTORS = T.meta_var((BM * BN // 4 + SPLIT - 1) // SPLIT)     # of four elements, for each block
     for step in range((VECTORS + THREADS - 1) // THREADS):
         index: T.let = part * VECTORS + step * THREADS + tid
-        i: T.let = index // (COLUMNS // 4)
-        j: T.let = index % (COLUMNS // 4) * 4
+        i: T.let = index // (BM // 4)
+        j: T.let = index % (BM // 4) * 4
         if step * THREADS + tid < VECTORS and m + i < M and i < BN and n + j < N:
             total = T.alloc_local((1, 4), "float32")
-            add_parts(total, i, j)
-            if alpha is not None:
-                factor: T.float32 = alpha * of_a * of_b
-                if sa_rows > 1:
-                    factor = factor * ScaleA[T.min(batch, sa_batch - 1), T.min(m + i, sa_rows - 1)]
+            for e in T.vectorized(4):
+                total[0, e] = parts[i, j + e] if SPLIT == 1 else T.float32(0)
+            for other in T.unroll(SPLIT if SPLIT > 1 else 0):
+                there: T.let = T.reinterpret("handle", T.ptx.map_shared_rank(parts.ptr_to([i, j]), other))
+                far = T.decl_buffer((4,), "float32", data=there)
+                near = T.alloc_local((4,), "float32")
+                for e in T.vectorized(4):
+                    near[e] = far[e]
                 for e in T.unroll(4):
-                    total[0, e] = total[0, e] * factor
+                    total[0, e] += near[e]
+            if alpha is not None:
+                for e in T.unroll(4):
+                    total[0, e] = total[0, e] * (alpha * of_a * of_b)
+                    if sa_rows > 1:
+                        total[0, e] = total[0, e] * ScaleA[T.min(batch, sa_batch - 1), T.min(m + i, sa_rows - 1)]
                     if sb_columns > 1:
                         total[0, e] = total[0, e] * ScaleB[T.min(batch, sb_batch - 1), T.min(n + j + e, sb_columns - 1)]
                     if bias_columns > 0:
                         total[0, e] = total[0, e] + T.cast(Bias[T.min(batch, bias_batch - 1), n + j + e], "float32")
                 activate(total, 1, 4, activation)
-                if GATED:
-                    gate = T.alloc_local((1, 4), "float32")
-                    add_parts(gate, i, COLUMNS + j)
-                    for e in T.unroll(4):
-                        total[0, e] = total[0, e] * (gate[0, e] * factor)
                 if r_columns > 0:
                     for e in T.unroll(4):
                         total[0, e] = total[0, e] + T.cast(Residual[batch, m + i, n + j + e], "float32")

@@ -71,7 +71,7 @@ pub enum Kernel {
     Tiles { columns: i64 },
     /// `general` with scales of blocks: tiles of 64 `warpgroups` x 128 elements.
     Scaled { warpgroups: i64 },
-    /// `columns` of `hopper.py`: tiles of `rows` rows and 64 columns with K in two parts, or of 32 columns of both products of a gate.
+    /// `columns` of `hopper.py` in two parts of K: tiles of `rows` rows and 64 columns.
     Columns { rows: i64 },
     /// `tiles` of `blackwell.py`.
     TensorMemory {
@@ -88,8 +88,6 @@ const STEP: f64 = 4.4;
 /// The columns of the tiles of `tiles` that are built for a B that is contiguous along its columns.
 const TURNED: i64 = 128;
 
-/// The most rows of a product with a gate that `columns` computes.
-const GATED_ROWS: usize = 16;
 
 /// Checks a product and passes it to `launch`, with the matrices of B as `[N, K]`, or as `[K, N]` if columns are contiguous.
 pub(super) fn with_call<T: Element, O: Element>(
@@ -304,7 +302,6 @@ fn choose<T: Element>(
     {
         let gated = operands.up.is_some();
         let of_gate = if gated { 2 } else { 1 };
-        let by_four = extents.n.is_multiple_of(4);
         // The model counts elements of two bytes.
         let extents = Extents {
             n: extents.n * of_gate,
@@ -319,7 +316,6 @@ fn choose<T: Element>(
         let few = operands.built.columns
             && vectors
             && by_four
-            && !(gated && (turned_b || extents.m > GATED_ROWS))
             && grid.0 <= 65535
             && grid.1 <= 65535;
         let time_of = |columns: i64, cluster: i64, step: f64| {
@@ -343,9 +339,8 @@ fn choose<T: Element>(
                 (time, Kernel::Tiles { columns })
             });
         let rows = rows as i64;
-        let split = if gated { 1 } else { 2 };
         let columns = (
-            choice::time_of_columns(machine, extents, rows, split),
+            choice::time_of_columns(machine, extents, rows, 2),
             Kernel::Columns { rows },
         );
         let candidates = tiles.chain(general).chain(few.then_some(columns));

@@ -3,7 +3,7 @@
 use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor};
 
 use super::fused::{Activation, Matmul};
-use super::general::{Built, Operands, with_call};
+use super::general::{Operands, with_call};
 use super::launch::{GatedInput, GroupedInput};
 use crate::{Error, Result};
 
@@ -111,15 +111,9 @@ impl<T: GatedInput> Matmul<'_, T> {
     ) -> Result<()> {
         let operands = Operands {
             up: Some(up),
-            built: Built {
-                columns: true,
-                ..Built::GENERAL
-            },
             ..Operands::new(a, b)
         };
-        with_call(stream, &operands, self, c, |call, kernel, c| {
-            T::launch(call, kernel, c)
-        })
+        with_call(stream, &operands, self, c, |call, _, c| T::launch(call, c))
     }
 
     /// As [`run_gated`](Matmul::run_gated), for groups of rows as in [`grouped`].

@@ -48,7 +48,7 @@ pub(super) mod sealed {
     }
 
     pub trait LaunchGated: Element {
-        fn launch(call: &ProductLaunch<'_, Self, Self>, kernel: Kernel, c: &mut Tensor<Self>) -> Result<()>;
+        fn launch(call: &ProductLaunch<'_, Self, Self>, c: &mut Tensor<Self>) -> Result<()>;
         fn launch_grouped(
             call: &ProductLaunch<'_, Self, Self>,
             offsets: &Tensor<i32>,
@@ -97,15 +97,14 @@ macro_rules! general {
     }};
 }
 
-/// Calls `columns`, `blocks` or `tiles` of `hopper.py`, with the matrix of a gate, a last argument and compile-time values.
+/// Calls `columns`, `blocks` or `tiles` of `hopper.py`, with a last argument and compile-time values.
 macro_rules! fused {
-    ($name:ident($call:ident, $([$up:expr],)? $c:ident $(, $last:expr)?) $({ $($field:ident: $value:expr),* })?) => {{
+    ($name:ident($call:ident, $c:ident $(, $last:expr)?) $({ $($field:ident: $value:expr),* })?) => {{
         kernels::$name::launch(
             $call.stream,
             $(kernels::$name::Constexpr { $($field: $value),* },)?
             $call.a,
             &$call.b,
-            $($up,)?
             $c,
             $call.bias,
             $call.residual,
@@ -208,12 +207,9 @@ macro_rules! sixteen_bits {
         });
 
         impl sealed::LaunchGated for $ty {
-            fn launch(call: &ProductLaunch<'_, $ty, $ty>, kernel: Kernel, c: &mut Tensor<$ty>) -> Result<()> {
+            fn launch(call: &ProductLaunch<'_, $ty, $ty>, c: &mut Tensor<$ty>) -> Result<()> {
                 let up = call.up.as_deref().unwrap_or(&call.b);
-                match kernel {
-                    Kernel::Columns { .. } => fused!(gemm_columns_gated(call, [up], c, call.constant_b)),
-                    _ => general!(gemm_gated(call, [up], c, []) { TRANS_B: call.turned_b }),
-                }
+                general!(gemm_gated(call, [up], c, []) { TRANS_B: call.turned_b })
             }
 
             fn launch_grouped(call: &ProductLaunch<'_, $ty, $ty>, offsets: &Tensor<i32>, c: &mut Tensor<$ty>) -> Result<()> {
