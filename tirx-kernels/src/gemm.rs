@@ -111,7 +111,6 @@ pub struct Plan {
     extents: Extents,
     /// A and B exchange their places, since C is contiguous along its columns.
     turned: bool,
-    constant_b: bool,
     choice: Choice,
 }
 
@@ -151,21 +150,9 @@ impl Plan {
         let plan = |(_, choice)| Plan {
             extents,
             turned,
-            constant_b: false,
             choice,
         };
         Ok(choices.into_iter().map(plan).collect())
-    }
-
-    /// Promises that B is constant, such as the weights of a model: no kernel that may still run at a launch of this plan writes it. Then kernels
-    /// for few rows of A read it already while the kernels before them on the stream end. Without this promise, they begin to read when all kernels before
-    /// them have ended. If the promise is broken, C may be computed with former elements of B.
-    #[must_use]
-    pub fn constant_b(self) -> Plan {
-        Plan {
-            constant_b: true,
-            ..self
-        }
     }
 
     /// C = A B.
@@ -212,12 +199,10 @@ impl Plan {
         let turn = [0, 2, 1];
         match self.turned {
             // Kernels take B with the dimensions exchanged.
-            false => self
-                .choice
-                .launch(stream, a, &*b.permute(&turn)?, c, self.constant_b),
+            false => self.choice.launch(stream, a, &*b.permute(&turn)?, c),
             true => self
                 .choice
-                .launch(stream, &*b.permute(&turn)?, a, &mut *c.permute_mut(&turn)?, false),
+                .launch(stream, &*b.permute(&turn)?, a, &mut *c.permute_mut(&turn)?),
         }
     }
 }

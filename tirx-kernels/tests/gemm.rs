@@ -77,11 +77,6 @@ fn check<T: Number + Element>(
             _ => {
                 let plans = gemm::Plan::candidates(&stream.device(), &a, &b, &c).unwrap();
                 let plan = plans[candidate % plans.len()];
-                let plan = if candidate.is_multiple_of(2) {
-                    plan
-                } else {
-                    plan.constant_b()
-                };
                 plan.run(stream, &a, &b, &mut c)
                     .unwrap_or_else(|e| panic!("{plan}: {e}"));
             }

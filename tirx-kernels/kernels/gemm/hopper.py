@@ -14,7 +14,7 @@ from tvm.script.tirx import tile as Tx
 from tvm.tirx.layout import S, TileLayout
 
 from epilogue import BYTES, accumulator, activate, finish, optional
-from loop import GROUP, copy_operands, copy_part, multiply_others, multiply_stage, stages, store_tile
+from loop import GROUP, copy_operands, multiply_others, multiply_stage, stages, store_tile
 
 
 def operands(a, b, c, dtype, TRANS_A, TRANS_B, out=None):
@@ -145,14 +145,12 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), res
 
 @T.jit
 def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), residual: T.Optional(T.handle),
-            scale_a: T.Optional(T.handle), scale_b: T.Optional(T.handle), alpha: T.Optional(T.float32), activation: T.Optional(T.int32), constant_b: T.int32,
-            *, dtype: T.constexpr, BN: T.constexpr = 64, SPLIT: T.constexpr = 2, TRANS_B: T.constexpr = False, out: T.constexpr = ""):
+            scale_a: T.Optional(T.handle), scale_b: T.Optional(T.handle), alpha: T.Optional(T.float32), activation: T.Optional(T.int32), *,
+            dtype: T.constexpr, BN: T.constexpr = 64, SPLIT: T.constexpr = 2, TRANS_B: T.constexpr = False, out: T.constexpr = ""):
     """For few rows of A. The instruction's rows are 64 columns of B, so that 8 rows of A fill an instruction.
 
     The SPLIT blocks of a cluster share a tile of C. Each block takes a part of K, and they add their parts through
-    distributed shared memory. With `alpha`, C is that of `general` in `general.py`, of type `out`; the other optional parameters belong to it.
-
-    With `constant_b`, no kernel that may still run writes B: its first stages are on their way while the kernels before this one end."""
+    distributed shared memory. With `alpha`, C is that of `general` in `general.py`, of type `out`; the other optional parameters belong to it."""
     BM = T.meta_var(64)
     # Few long copies keep as many bytes under way as many short ones, with fewer barriers.
     LENGTH, STAGES = T.meta_var({16: (256, 5), 64: (128, 6), 128: (128, 8)}[BN])      # in bytes
@@ -188,13 +186,6 @@ def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), r
     n: T.let = across * BM
     m: T.let = T.truncdiv(rows, BATCH) * BN
     T.cuda.cta_sync()
-    early: T.let = T.min(first + T.if_then_else(constant_b != 0, STAGES, 0), last)
-    if group == 1 and warp == 0:
-        if T.ptx.elect_sync():
-            for k in range(first, early):
-                bar: T.let = pipe.full.ptr_to([k - first])
-                pipe.full.arrive(k - first, (BM + BN) * LENGTH)
-                copy_part(Bs, k - first, B, batch, n, k * BK, BM, BK, TRANS_B, bar)
     T.ptx.griddepcontrol.wait()
     ring = PipelineState(STAGES, 0)
     if alpha is not None:
@@ -210,11 +201,13 @@ def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), r
         if warp == 0:
             if T.ptx.elect_sync():
                 for k in range(first, last):
+                    pipe.empty.wait(ring.stage, ring.phase)
+                    pipe.full.arrive(ring.stage, (BM + BN) * LENGTH)
                     bar: T.let = pipe.full.ptr_to([ring.stage])
-                    if k >= early:
-                        pipe.empty.wait(ring.stage, ring.phase)
-                        pipe.full.arrive(ring.stage, (BM + BN) * LENGTH)
-                        copy_part(Bs, ring.stage, B, batch, n, k * BK, BM, BK, TRANS_B, bar)
+                    if TRANS_B:
+                        Tx.copy_async(Bs[ring.stage], B[batch, k * BK : k * BK + BK, n : n + BM], mbar=bar)
+                    else:
+                        Tx.copy_async(Bs[ring.stage], B[batch, n : n + BM, k * BK : k * BK + BK], mbar=bar)
                     Tx.copy_async(As[ring.stage], A[batch, m : m + BN, k * BK : k * BK + BK], mbar=bar)
                     ring.advance()
                 # Not before: blocks of the next kernels would take the room of others, and gather on few multiprocessors.

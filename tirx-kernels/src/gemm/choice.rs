@@ -309,7 +309,6 @@ impl Choice {
         a: &Tensor<T>,
         b: &Tensor<T>,
         c: &mut Tensor<T>,
-        constant_b: bool,
     ) -> Result<()> {
         let turn = [0, 2, 1];
         match self {
@@ -364,9 +363,10 @@ impl Choice {
                     SPLIT: split,
                     TRANS_B: turned_b,
                 };
-                let order = if turned_b { turn } else { [0, 1, 2] };
-                let b = b.permute(&order)?;
-                kernels::gemm_columns::<T>(stream, constexpr, a, &b, c, i32::from(constant_b))?;
+                match turned_b {
+                    true => kernels::gemm_columns::<T>(stream, constexpr, a, &b.permute(&turn)?, c)?,
+                    false => kernels::gemm_columns::<T>(stream, constexpr, a, b, c)?,
+                }
             }
             Choice::TensorMemory {
                 tile,

@@ -88,7 +88,6 @@ const STEP: f64 = 4.4;
 /// The columns of the tiles of `tiles` that are built for a B that is contiguous along its columns.
 const TURNED: i64 = 128;
 
-
 /// Checks a product and passes it to `launch`, with the matrices of B as `[N, K]`, or as `[K, N]` if columns are contiguous.
 pub(super) fn with_call<T: Element, O: Element>(
     stream: &Stream,
@@ -227,7 +226,6 @@ pub(super) fn with_call<T: Element, O: Element>(
         activation: Activation::number(matmul.activation),
         vectors: i32::from(vectors),
         turned_b,
-        constant_b: i32::from(matmul.constant_b),
         blocks,
     };
     launch(&call, kernel, c)
@@ -313,11 +311,7 @@ fn choose<T: Element>(
             extents.batch.saturating_mul(extents.m.div_ceil(rows)),
             extents.n.div_ceil(64),
         );
-        let few = operands.built.columns
-            && vectors
-            && by_four
-            && grid.0 <= 65535
-            && grid.1 <= 65535;
+        let few = operands.built.columns && vectors && by_four && grid.0 <= 65535 && grid.1 <= 65535;
         let time_of = |columns: i64, cluster: i64, step: f64| {
             let rounded = Extents {
                 m: extents.m.next_multiple_of(128 * cluster as usize),
