@@ -1,7 +1,5 @@
 //! The device that a launch is for.
 
-use std::sync::OnceLock;
-
 use tirx_rt::Device;
 
 use crate::Result;
@@ -50,13 +48,6 @@ pub(crate) struct Machine {
 impl Machine {
     /// Those of a device. The simulator has those of an H100 or, if it stands for `sm_100a`, of a B200, as far as there are kernels for it.
     pub(crate) fn of_device(device: &Device) -> Result<Machine> {
-        // The driver's answers do not change; most programs have one GPU.
-        static FIRST: OnceLock<Machine> = OnceLock::new();
-        if device.id() == 0
-            && let Some(machine) = FIRST.get()
-        {
-            return Ok(*machine);
-        }
         let simulated = if HAS_HOPPER || !HAS_BLACKWELL {
             (9, 0)
         } else {
@@ -78,14 +69,10 @@ impl Machine {
             (10, 0) if HAS_BLACKWELL => Generation::Blackwell,
             _ => Generation::Any,
         };
-        let machine = Machine {
+        Ok(Machine {
             multiprocessors,
             memory,
             generation,
-        };
-        if device.id() == 0 {
-            let _ = FIRST.set(machine);
-        }
-        Ok(machine)
+        })
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! This is the one module that calls the driver. `unsafe` here has one reason: the driver's C functions.
 
+use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 
@@ -95,8 +96,19 @@ fn driver_release() -> Result<(u32, u32)> {
     Ok((release / 1000, release % 1000 / 10))
 }
 
-/// What a GPU is.
+/// What a GPU is. The driver is asked once: it takes a millisecond to say the clocks.
 pub(crate) fn properties(context: &Arc<CudaContext>) -> Result<DeviceProperties> {
+    static KNOWN: Mutex<BTreeMap<usize, DeviceProperties>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(properties) = known.get(&context.ordinal()) {
+        return Ok(*properties);
+    }
+    let properties = ask_for_properties(context)?;
+    known.insert(context.ordinal(), properties);
+    Ok(properties)
+}
+
+fn ask_for_properties(context: &Arc<CudaContext>) -> Result<DeviceProperties> {
     use sys::CUdevice_attribute_enum as Attribute;
     let number = |attribute| {
         let value = context.attribute(attribute);

@@ -242,9 +242,9 @@ def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), r
         if step * THREADS + tid < VECTORS and m + i < M and i < BN and n + j < N:
             total = T.alloc_local((1, 4), "float32")
             for e in T.vectorized(4):
-                total[0, e] = parts[i, j + e] if SPLIT == 1 else T.float32(0)
-            for other in T.unroll(SPLIT if SPLIT > 1 else 0):
-                there: T.let = T.reinterpret("handle", T.ptx.map_shared_rank(parts.ptr_to([i, j]), other))
+                total[0, e] = parts[i, j + e]
+            for other in T.unroll(SPLIT - 1):
+                there: T.let = T.reinterpret("handle", T.ptx.map_shared_rank(parts.ptr_to([i, j]), (part + other + 1) % SPLIT))
                 far = T.decl_buffer((4,), "float32", data=there)
                 near = T.alloc_local((4,), "float32")
                 for e in T.vectorized(4):

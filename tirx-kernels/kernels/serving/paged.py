@@ -675,6 +675,7 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
     sines = T.alloc_shared((MAX_PAIRS,), "float32")
     inverses = T.alloc_shared((HEADS,), "float32")             # of the norms
     one = T.alloc_local((VEC,), dtype)
+    others = T.alloc_local((VEC,), dtype)
     number = T.alloc_local((VEC,), "float32")
     if v is not None:
         two = T.alloc_local((VEC,), dtype)
@@ -710,7 +711,7 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
             inverses[place] = T.rsqrt(number[0] / T.cast(head, "float32") + eps)
 
     @T.inline
-    def turn(row, column, W, place):
+    def turn(row, column, W, place, aligned):
         """Normalizes and turns a vector of a head, which is in `one`."""
         scale: T.float32 = 1.0
         if normed > 0:
@@ -729,13 +730,18 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
                         number[2 * e + 1] = number[2 * e + 1] * cosines[at] + x * sines[at]
             else:
                 # The other elements of the pairs; they are in the cache lines that the row's other threads load.
+                if T.truncmod(pairs, VEC) == 0:
+                    load(others, 0, row, T.if_then_else(column < pairs, column + pairs, column - pairs), head, aligned, dtype, VEC)
+                else:
+                    for e in T.unroll(VEC):
+                        if column + e < 2 * pairs:
+                            others[e] = row[T.if_then_else(column + e < pairs, column + e + pairs, column + e - pairs)]
                 for e in T.unroll(VEC):
                     if column + e < 2 * pairs:
                         at: T.int32 = T.if_then_else(column + e < pairs, column + e, column + e - pairs)
-                        other: T.int32 = T.if_then_else(column + e < pairs, column + e + pairs, column + e - pairs)
-                        x: T.float32 = T.cast(row[other], "float32")
+                        x: T.float32 = T.cast(others[e], "float32")
                         if normed > 0:
-                            x = x * scale * T.cast(W[other], "float32")
+                            x = x * scale * T.cast(W[T.if_then_else(column + e < pairs, at + pairs, at)], "float32")
                         number[e] = number[e] * cosines[at] + x * T.if_then_else(column + e < pairs, 0.0 - sines[at], sines[at])
         for e in T.unroll(VEC):
             one[e] = T.cast(number[e], dtype)
@@ -759,7 +765,7 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
                 Ys = T.decl_buffer((head,), dtype, data=Y.ptr_to([token, first + place, 0]), scope="global")
                 bits: T.uint8 = misaligned(Q.ptr_to([token, first + place, 0])) | misaligned(Y.ptr_to([token, first + place, 0]))
                 load(one, 0, Qs, column, head, bits == T.uint8(0), dtype, VEC)
-                turn(Qs, column, Wq, place)
+                turn(Qs, column, Wq, place, bits == T.uint8(0))
                 store(Ys, column, head, one, 0, bits == T.uint8(0), dtype, VEC)
             if place < HEADS and h >= 0 and h < heads and has_row:
                 Ks = T.decl_buffer((head,), dtype, data=K.ptr_to([token, h, 0]), scope="global")
@@ -777,7 +783,7 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
                         store(Vc, column, head, small, 0, bits_of_v == T.uint8(0), cache, VEC)
                     else:
                         store(Vc, column, head, two, 0, bits_of_v == T.uint8(0), dtype, VEC)
-                turn(Ks, column, Wk, place)
+                turn(Ks, column, Wk, place, bits == T.uint8(0))
                 if EIGHT:
                     to_8_bits(small, one, 0, 1.0 / of_k, cache, VEC)
                     store(Kc, column, head, small, 0, bits == T.uint8(0), cache, VEC)

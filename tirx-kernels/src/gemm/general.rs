@@ -311,6 +311,7 @@ fn choose<T: Element>(
             extents.batch.saturating_mul(extents.m.div_ceil(rows)),
             extents.n.div_ceil(64),
         );
+        let by_four = extents.n.is_multiple_of(4);
         let few = operands.built.columns && vectors && by_four && grid.0 <= 65535 && grid.1 <= 65535;
         let time_of = |columns: i64, cluster: i64, step: f64| {
             let rounded = Extents {
