@@ -67,9 +67,9 @@ def gather(a: T.handle, b: T.handle, c: T.handle, flags: T.handle, rows_of_ranks
            turn: T.uint32, blocks: T.int32, copiers: T.int32, *, dtype: T.constexpr, BN: T.constexpr = 256):
     """C = A B, where rank `r` has matrix `r` of A. All other matrices are copied from their ranks into A, and multiplied as they arrive.
 
-    The first `copiers` blocks copy, one thread of each: bulk copies through all of its shared memory, in the order in which the rows are multiplied.
-    The other `blocks` multiply, and wait for rows only. All copiers must be resident. The kernel ends on a rank when no other rank reads the rank's
-    rows any more.
+    The warps of the first `copiers` blocks copy, one thread of each: bulk copies through a part of the shared memory, in the order in which the rows are
+    multiplied. The other `blocks` multiply, and wait for rows only. All copiers must be resident. The kernel ends on a rank when no other rank reads the
+    rank's rows any more.
 
     | flags | |
     |---|---|
@@ -78,8 +78,8 @@ def gather(a: T.handle, b: T.handle, c: T.handle, flags: T.handle, rows_of_ranks
     | from 2 RANKS on | the pieces that have arrived, for each matrix and each 128 rows |
     """
     BM, BK = T.meta_var(128), T.meta_var(64)
-    # Pieces of 16 KB on their way: some from the other rank, some to this rank's memory.
-    PIECE, SLOTS, COMING = T.meta_var(8192), T.meta_var(12), T.meta_var(9)
+    # Elements of a piece of 16 KB, and the warps of a block, of which each copies one at a time.
+    PIECE, COPIERS = T.meta_var(8192), T.meta_var(12)
     CHUNK = T.meta_var(64)
     STAGES = T.meta_var(stages(BN))
     RANKS, M, N, K, FLAGS = (T.int32() for _ in range(5))
@@ -101,9 +101,9 @@ def gather(a: T.handle, b: T.handle, c: T.handle, flags: T.handle, rows_of_ranks
     Bs = pool.alloc_tcgen05_mma_AB((STAGES, BN, BK), dtype)
     Cs = pool.alloc((2, 2, 64, CHUNK), dtype, layout=mma_shared_layout(dtype, SwizzleMode.SWIZZLE_128B_ATOM, (2, 2, 64, CHUNK)), align=1024)
     pipe = Pipeline(pool, STAGES, full="tma", empty="mbar", init_empty=2, empty_phase_offset=1)
-    copies = Pipeline(pool, SLOTS, full="tma", empty="mbar", init_empty=1)
+    copies = Pipeline(pool, COPIERS, full="tma", empty="mbar", init_empty=1)
     pool.move_base_to(0)
-    pieces = pool.alloc((SLOTS, PIECE), dtype, align=1024)
+    pieces = pool.alloc((COPIERS, PIECE), dtype, align=1024)
     pool.commit()
     T.ptx.fence.mbarrier_init()
     T.cuda.cta_sync()
@@ -132,62 +132,36 @@ def gather(a: T.handle, b: T.handle, c: T.handle, flags: T.handle, rows_of_ranks
     m: T.int32 = 0
     n: T.int32 = 0
     if number < copiers:
-        if group == 0 and warp == 0:
-            if number == 0:
-                tell(FLAGS, Flags, RANKS, me, turn, lane)
-            if T.ptx.elect_sync():
-                here = T.decl_buffer((RANKS * M * K,), dtype, data=A.data)
-                all: T.let = (RANKS - 1) * down * of_part
-                own: T.let = T.truncdiv(all - number + (copiers - 1), copiers)
-                matrix_of = T.alloc_local((1,), "int32")
-                part_of = T.alloc_local((1,), "int32")
-                begin = T.alloc_local((1,), "int32")
-                count = T.alloc_local((1,), "int32")
-
-                @T.inline
-                def find(i):
-                    """The matrix and the 128 rows of piece i of this block, its first element in A and its elements."""
-                    turned: T.let = T.truncdiv(number + i * copiers, down * of_part)
-                    rest: T.let = number + i * copiers - turned * (down * of_part)
-                    matrix_of[0] = T.truncmod(me + 1 + turned, RANKS)
-                    part_of[0] = T.truncdiv(rest, of_part)
-                    first: T.let = part_of[0] * (BM * K) + (rest - part_of[0] * of_part) * PIECE
-                    begin[0] = matrix_of[0] * (M * K) + first
-                    count[0] = T.max(T.min(T.min((part_of[0] + 1) * BM, M) * K - first, PIECE), 0)
-
-                @T.inline
-                def arrived(i):
-                    find(i)
-                    T.ptx.fence.proxy_async("global")
-                    T.ptx.red_scalar(F.ptr_to([ARRIVED + matrix_of[0] * down + part_of[0]]), T.uint32(1), sem="release", scope="gpu", op="add",
-                                     ptx_type="u32")
-
-                for i in range(own + COMING):
-                    slot: T.let = i % SLOTS
-                    if i < own:
-                        # The piece that was in the slot has left it.
-                        T.ptx.cp_async.bulk.wait_group(SLOTS - COMING - 1, True)
-                        find(i)
-                        wait_until(F.ptr_to([matrix_of[0]]), turn, "sys")
-                        copies.full.arrive(slot, count[0] * BYTES[dtype])
-                        if count[0] > 0:
-                            there = T.decl_buffer((RANKS * M * K,), dtype, data=T.reinterpret("handle", Rows[matrix_of[0]]))
-                            T.ptx.cp_async_bulk_g2s_cluster(pieces.ptr_to([slot, 0]), there.ptr_to([begin[0]]), count[0] * BYTES[dtype],
-                                                            copies.full.ptr_to([slot]))
-                    if i >= COMING:
-                        back: T.let = i - COMING
-                        find(back)
-                        copies.full.wait(back % SLOTS, back // SLOTS % 2)
-                        if count[0] > 0:
-                            T.ptx.cp_async_bulk_s2g(here.ptr_to([begin[0]]), pieces.ptr_to([back % SLOTS, 0]), count[0] * BYTES[dtype])
-                        T.ptx.cp_async.bulk.commit_group()
-                        if back >= SLOTS - COMING:
-                            T.ptx.cp_async.bulk.wait_group(SLOTS - COMING, False)
-                            arrived(back - (SLOTS - COMING))
+        copier: T.let = group * 4 + warp
+        if number == 0 and copier == 0:
+            tell(FLAGS, Flags, RANKS, me, turn, lane)
+        if T.ptx.elect_sync():
+            here = T.decl_buffer((RANKS * M * K,), dtype, data=A.data)
+            all: T.let = (RANKS - 1) * down * of_part
+            first: T.let = number * COPIERS + copier
+            step: T.let = copiers * COPIERS
+            full: T.let = copies.full.ptr_to([copier])
+            for i in range(T.truncdiv(all - first + (step - 1), step)):
+                # The matrix and the 128 rows of the piece, its first element in A and its elements.
+                turned: T.let = T.truncdiv(first + i * step, down * of_part)
+                rest: T.let = first + i * step - turned * (down * of_part)
+                other: T.let = T.truncmod(me + 1 + turned, RANKS)
+                part: T.let = T.truncdiv(rest, of_part)
+                within: T.let = part * (BM * K) + (rest - part * of_part) * PIECE
+                count: T.let = T.max(T.min(T.min((part + 1) * BM, M) * K - within, PIECE), 0)
+                wait_until(F.ptr_to([other]), turn, "sys")
+                copies.full.arrive(copier, count * BYTES[dtype])
+                if count > 0:
+                    there = T.decl_buffer((RANKS * M * K,), dtype, data=T.reinterpret("handle", Rows[other]))
+                    T.ptx.cp_async_bulk_g2s_cluster(pieces.ptr_to([copier, 0]), there.ptr_to([other * (M * K) + within]), count * BYTES[dtype], full)
+                copies.full.wait(copier, i % 2)
+                if count > 0:
+                    T.ptx.cp_async_bulk_s2g(here.ptr_to([other * (M * K) + within]), pieces.ptr_to([copier, 0]), count * BYTES[dtype])
+                T.ptx.cp_async.bulk.commit_group()
                 T.ptx.cp_async.bulk.wait_group(0, False)
-                for i in range(T.max(own - (SLOTS - COMING), 0), own):
-                    arrived(i)
-        elif group == 0 and warp == 1 and number == 0:
+                T.ptx.fence.proxy_async("global")
+                T.ptx.red_scalar(F.ptr_to([ARRIVED + other * down + part]), T.uint32(1), sem="release", scope="gpu", op="add", ptx_type="u32")
+        if number == 0 and copier == 0:
             # It waits for the copies, and then for the other ranks.
             for other in range(1, RANKS):
                 for step in range(T.truncdiv(down + 31, 32)):
