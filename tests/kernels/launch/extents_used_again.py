@@ -1,4 +1,3 @@
-# test: sim
 # The count of blocks is computed in the kernel too: one name stands for both there, and the host computes the extent.
 from __future__ import annotations
 from tvm.script import tirx as T
