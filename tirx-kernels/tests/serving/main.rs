@@ -3,6 +3,7 @@
 
 #![cfg(feature = "serving")]
 
+mod caches;
 mod data;
 mod elements;
 mod experts;
