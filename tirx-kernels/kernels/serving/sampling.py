@@ -1,24 +1,25 @@
-"""The next token of each row of logits: the most likely one, or a random one of the most likely ones. A block or a cluster
-has a row.
+"""The next token of each row of logits: the most likely one, or a random one of the most likely ones. A row has a block or a cluster.
 
-The threads' greatest logits at the row's beginning give a lower limit for the k-th of the row, or for the row's most likely tokens. One pass
-over the row then keeps all tokens above it in shared memory, and mostly the rest of the work is on these tokens. The blocks of a cluster divide
-the row, and each gets the tokens of all. A logit, penalized and divided
-by the temperature, becomes a key: its distance from the row's maximum in steps of 2^-27, in 32 bits. Tokens that are 32 and more behind the
-maximum, with less than 1e-13 of its probability, are left out. Limits of keys then select tokens, exactly and without a sort: a histogram of
-11 bits of the keys finds the bin of the limit, and two more find the key in it. Probabilities are added as integers, so that results do not
+The greatest logits of the threads at the beginning of a row give a lower limit of its k-th logit, or of its most likely tokens. One pass over the row
+keeps all tokens above the limit in shared memory, and the rest of the work is mostly on these tokens. The blocks of a cluster divide the row, and each
+gets the tokens of all.
+
+A logit, penalized and divided by the temperature, becomes a key: its distance from the row's maximum in steps of 2^-27, in 32 bits. Tokens that are 32
+and more behind the maximum, with less than 1e-13 of its probability, are left out. Limits of keys select tokens, exactly and without a sort: a
+histogram of 11 bits of the keys finds the bin of the limit, and two more find the key in it. Probabilities are added as integers, so that results do not
 depend on the order of threads.
 
-The random choice adds Gumbel noise to each selected logit and takes the maximum, so it needs no sum. The noise is Philox4x32-10 of seed,
-counter and token. It has a greatest value, so most tokens of a peaked row need no random number, and most random numbers no logarithm.
-If top-p selects too many tokens for shared memory, the block draws a token first, and adds the probabilities of the more likely ones: the
-token stays if they do not reach p. If they do, the limit is above the token, and the block draws again above it."""
+The random choice adds Gumbel noise to each selected logit and takes the maximum, so it needs no sum. The noise is Philox4x32-10 of seed, counter and
+token. It has a greatest value, so most tokens of a peaked row need no random number, and most random numbers no logarithm.
+
+If top-p selects too many tokens for shared memory, the block draws a token first, and adds the probabilities of the more likely ones. The token stays if
+their sum is less than p. Otherwise the limit is above the token, and the block draws again above it."""
 
 from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import BY_NVCC, after_previous, load, load_vector, misaligned, vector
+from rows import BY_NVCC, added, after_previous, load, load_vector, misaligned, vector
 
 THREADS = 1024
 # nvcc leaves the loop as it is: long bodies run once or twice.
@@ -28,8 +29,15 @@ NEAR = 2048                                  # tokens that fit into shared memor
 AHEAD = 4                                    # vectors of a row that a thread of `argmax` has in flight, and of the beginning of a row
 PAIR = 2                                     # vectors that a thread of `sample` has in flight while it works on as many others
 POSTS = 8                                    # words that a block of a cluster tells the others
-# What the next pass of `sample` does.
-BEGIN, FIRST, GATHER, COUNT, PICK, SHARE, REST, END = range(8)
+# The stages of `sample`; each goes over the row, or over the tokens in shared memory if they are known to suffice.
+BEGIN = 0                                    # the maximum and the greatest logits of the threads, of the row's beginning
+FIRST = 1                                    # the limit that as many of them have as tokens are wanted
+GATHER = 2                                   # the tokens above the limit, to shared memory
+COUNT = 3                                    # the key of the k-th token, by counts
+PICK = 4                                     # the key of the last token with the share top-p, by probabilities
+SHARE = 5                                    # the sum of probabilities, and a draw
+REST = 6                                     # a draw below a limit, or the sum of the tokens above the drawn one
+END = 7
 ONE = 2.0 ** 27
 FARTHEST = 4294967040.0                      # the greatest float below 2^32
 LOG2_E = 1.4426950408889634
@@ -131,32 +139,17 @@ def winner(best, best_token, parts, part_tokens, warp, lane):
 
 
 @T.inline
-def greatest(result, own, parts, warp, lane):
-    """The greatest number of the block; each thread gets it."""
-    result[0] = own
+def reduced(combine, result, parts, warp, lane):
+    """A number of each thread of the block, combined; each thread gets the result."""
     for step in T.unroll(5):
-        result[0] = T.max(result[0], T.tvm_warp_shuffle_xor(FULL, result[0], 16 >> step, 32, 32))
+        result[0] = combine(result[0], T.tvm_warp_shuffle_xor(FULL, result[0], 16 >> step, 32, 32))
     T.cuda.cta_sync()
     if lane == 0:
         parts[warp] = result[0]
     T.cuda.cta_sync()
     result[0] = parts[lane]
     for step in T.unroll(5):
-        result[0] = T.max(result[0], T.tvm_warp_shuffle_xor(FULL, result[0], 16 >> step, 32, 32))
-
-
-@T.inline
-def sum_of(result, parts, warp, lane):
-    """The sum of an integer of each thread of the block; each thread gets it."""
-    for step in T.unroll(5):
-        result[0] += T.tvm_warp_shuffle_xor(FULL, result[0], 16 >> step, 32, 32)
-    T.cuda.cta_sync()
-    if lane == 0:
-        parts[warp] = result[0]
-    T.cuda.cta_sync()
-    result[0] = parts[lane]
-    for step in T.unroll(5):
-        result[0] += T.tvm_warp_shuffle_xor(FULL, result[0], 16 >> step, 32, 32)
+        result[0] = combine(result[0], T.tvm_warp_shuffle_xor(FULL, result[0], 16 >> step, 32, 32))
 
 
 def distance_of(top, value):
@@ -301,7 +294,7 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
     inverse: T.float32 = 1.0
     if temperature > T.float32(0):
         inverse = 1.0 / temperature
-    # A shuffle's result is not computed again.
+    # nvcc would compute the condition again at each use; the result of a shuffle it keeps.
     whole: T.int32 = T.tvm_warp_shuffle(FULL, T.if_then_else(misaligned(Logits.ptr_to([row, 0])) == T.uint8(0) and columns % VEC == 0, 1, 0), 0, 32, 32)
     vectors: T.int32 = columns // VEC
     Ls = T.decl_buffer((columns,), dtype, data=Logits.ptr_to([row, 0]), scope="global")
@@ -330,7 +323,6 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
             for v in T.unroll(VEC):
                 if begin + v >= columns:
                     z[v] = 0.0 - T.infinity("float32")
-
 
     @T.inline
     def count_key(value):
@@ -404,7 +396,8 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
                 z[w] = z[w + 4]
         # The block's best, after 1, 2, 4, ... turns.
         if T.bitwise_and(turn, turn + 1) == 0:
-            greatest(score, best[0], parts, warp, lane)
+            score[0] = best[0]
+            reduced(T.max, score, parts, warp, lane)
             floor[0] = T.max(floor[0], below(score[0]))
 
     @T.inline
@@ -488,7 +481,8 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
     gathered: T.int32 = 0                                      # tokens in shared memory; 0 if they do not fit
     exact: T.int32 = 0                                         # whether all tokens that may be selected are among them
     complete: T.int32 = 0
-    # With more tokens, the beginning of the row gives no limit that few tokens reach.
+    # 1 while the limit may be that of the row's beginning, 0 if it is that of the whole row, -1 if it is a bin of the histogram. With many tokens wanted, the
+    # beginning gives no limit that few tokens reach.
     again: T.int32 = T.if_then_else(BLOCKS == 1 and T.cast(kept, "int64") * T.cast(columns, "int64") > T.int64(NEAR * 12288), 0, 1)
     from_logit: T.float32 = T.float32(LEAST)                   # all tokens from this logit on are in shared memory,
     beyond: T.uint32 = T.uint32(0xFFFFFFFF)                    # and all with keys below this one
@@ -537,7 +531,7 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
                             fixed(probability(distance_of(top[0], z[0])), upper, lower)
                             mass[0] += whole_of(upper[0], lower[0], 1)
             if stage == SHARE:
-                sum_of(mass, part_sums, warp, lane)
+                reduced(added, mass, part_sums, warp, lane)
                 # If the tokens in shared memory have the share, as far as one can guess, they need no draw from the row.
                 others: T.float32 = T.ptx.exp2((from_logit - top[0]) * T.float32(LOG2_E)) * (T.cast(columns, "float32") * T.float32(2.0 ** 34))
                 these: T.float32 = T.cast(mass[0], "float32")
@@ -589,9 +583,10 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
                 if drawing != 0:
                     winner(best, best_token, parts, part_tokens, warp, lane)
                 if adding != 0:
-                    sum_of(mass, part_sums, warp, lane)
+                    reduced(added, mass, part_sums, warp, lane)
             elif stage != COUNT:
-                greatest(top, own[0], parts, warp, lane)
+                top[0] = own[0]
+                reduced(T.max, top, parts, warp, lane)
                 if stage == GATHER:
                     gathered = near_count[0]
             if BLOCKS > 1:
