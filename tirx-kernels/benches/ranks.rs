@@ -16,7 +16,7 @@ mod numbers;
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const RUNS: usize = 30;
-/// How long a GPU works before it is timed: it lowers its clock while the host makes numbers.
+/// How long launches run before they are timed: an idle GPU has a low clock.
 const WARM: Duration = Duration::from_millis(300);
 
 /// Symmetric memory of random normal numbers, which `stream` of each rank has used last.

@@ -96,7 +96,7 @@ fn driver_release() -> Result<(u32, u32)> {
     Ok((release / 1000, release % 1000 / 10))
 }
 
-/// What a GPU is. The driver is asked once: it takes a millisecond to say the clocks.
+/// What a GPU is. The driver is asked once for each GPU, because its answer about the clocks takes a millisecond.
 pub(crate) fn properties(context: &Arc<CudaContext>) -> Result<DeviceProperties> {
     static KNOWN: Mutex<BTreeMap<usize, DeviceProperties>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

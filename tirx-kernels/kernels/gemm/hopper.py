@@ -14,7 +14,7 @@ from tvm.script.tirx import tile as Tx
 from tvm.tirx.layout import S, TileLayout
 
 from epilogue import BYTES, accumulator, activate, finish, optional
-from loop import GROUP, copy_operands, multiply_others, multiply_stage, stages, store_tile
+from loop import GROUP, copy_operands, copy_part, multiply_others, multiply_stage, stages, store_tile
 
 
 def operands(a, b, c, dtype, TRANS_A, TRANS_B, out=None):
@@ -204,10 +204,7 @@ def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), r
                     pipe.empty.wait(ring.stage, ring.phase)
                     pipe.full.arrive(ring.stage, (BM + BN) * LENGTH)
                     bar: T.let = pipe.full.ptr_to([ring.stage])
-                    if TRANS_B:
-                        Tx.copy_async(Bs[ring.stage], B[batch, k * BK : k * BK + BK, n : n + BM], mbar=bar)
-                    else:
-                        Tx.copy_async(Bs[ring.stage], B[batch, n : n + BM, k * BK : k * BK + BK], mbar=bar)
+                    copy_part(Bs, ring.stage, B, batch, n, k * BK, BM, BK, TRANS_B, bar)
                     Tx.copy_async(As[ring.stage], A[batch, m : m + BN, k * BK : k * BK + BK], mbar=bar)
                     ring.advance()
                 # Not before: blocks of the next kernels would take the room of others, and gather on few multiprocessors.

@@ -78,8 +78,8 @@ def gather(a: T.handle, b: T.handle, c: T.handle, flags: T.handle, rows_of_ranks
     | from 2 RANKS on | the pieces that have arrived, for each matrix and each 128 rows |
     """
     BM, BK = T.meta_var(128), T.meta_var(64)
-    # Elements of a piece of 16 KB, and the warps of a block, of which each copies one at a time.
-    PIECE, COPIERS = T.meta_var(8192), T.meta_var(12)
+    # A piece has 16 KB; each warp of a block copies one at a time.
+    PIECE, WARPS = T.meta_var(8192), T.meta_var(12)
     CHUNK = T.meta_var(64)
     STAGES = T.meta_var(stages(BN))
     RANKS, M, N, K, FLAGS = (T.int32() for _ in range(5))
@@ -101,9 +101,9 @@ def gather(a: T.handle, b: T.handle, c: T.handle, flags: T.handle, rows_of_ranks
     Bs = pool.alloc_tcgen05_mma_AB((STAGES, BN, BK), dtype)
     Cs = pool.alloc((2, 2, 64, CHUNK), dtype, layout=mma_shared_layout(dtype, SwizzleMode.SWIZZLE_128B_ATOM, (2, 2, 64, CHUNK)), align=1024)
     pipe = Pipeline(pool, STAGES, full="tma", empty="mbar", init_empty=2, empty_phase_offset=1)
-    copies = Pipeline(pool, COPIERS, full="tma", empty="mbar", init_empty=1)
+    copies = Pipeline(pool, WARPS, full="tma", empty="mbar", init_empty=1)
     pool.move_base_to(0)
-    pieces = pool.alloc((COPIERS, PIECE), dtype, align=1024)
+    pieces = pool.alloc((WARPS, PIECE), dtype, align=1024)
     pool.commit()
     T.ptx.fence.mbarrier_init()
     T.cuda.cta_sync()
@@ -132,15 +132,15 @@ def gather(a: T.handle, b: T.handle, c: T.handle, flags: T.handle, rows_of_ranks
     m: T.int32 = 0
     n: T.int32 = 0
     if number < copiers:
-        copier: T.let = group * 4 + warp
-        if number == 0 and copier == 0:
+        slot: T.let = group * 4 + warp
+        if number == 0 and slot == 0:
             tell(FLAGS, Flags, RANKS, me, turn, lane)
         if T.ptx.elect_sync():
             here = T.decl_buffer((RANKS * M * K,), dtype, data=A.data)
             all: T.let = (RANKS - 1) * down * of_part
-            first: T.let = number * COPIERS + copier
-            step: T.let = copiers * COPIERS
-            full: T.let = copies.full.ptr_to([copier])
+            first: T.let = number * WARPS + slot
+            step: T.let = copiers * WARPS
+            full: T.let = copies.full.ptr_to([slot])
             for i in range(T.truncdiv(all - first + (step - 1), step)):
                 # The matrix and the 128 rows of the piece, its first element in A and its elements.
                 turned: T.let = T.truncdiv(first + i * step, down * of_part)
@@ -150,18 +150,18 @@ def gather(a: T.handle, b: T.handle, c: T.handle, flags: T.handle, rows_of_ranks
                 within: T.let = part * (BM * K) + (rest - part * of_part) * PIECE
                 count: T.let = T.max(T.min(T.min((part + 1) * BM, M) * K - within, PIECE), 0)
                 wait_until(F.ptr_to([other]), turn, "sys")
-                copies.full.arrive(copier, count * BYTES[dtype])
+                copies.full.arrive(slot, count * BYTES[dtype])
                 if count > 0:
                     there = T.decl_buffer((RANKS * M * K,), dtype, data=T.reinterpret("handle", Rows[other]))
-                    T.ptx.cp_async_bulk_g2s_cluster(pieces.ptr_to([copier, 0]), there.ptr_to([other * (M * K) + within]), count * BYTES[dtype], full)
-                copies.full.wait(copier, i % 2)
+                    T.ptx.cp_async_bulk_g2s_cluster(pieces.ptr_to([slot, 0]), there.ptr_to([other * (M * K) + within]), count * BYTES[dtype], full)
+                copies.full.wait(slot, i % 2)
                 if count > 0:
-                    T.ptx.cp_async_bulk_s2g(here.ptr_to([other * (M * K) + within]), pieces.ptr_to([copier, 0]), count * BYTES[dtype])
+                    T.ptx.cp_async_bulk_s2g(here.ptr_to([other * (M * K) + within]), pieces.ptr_to([slot, 0]), count * BYTES[dtype])
                 T.ptx.cp_async.bulk.commit_group()
                 T.ptx.cp_async.bulk.wait_group(0, False)
                 T.ptx.fence.proxy_async("global")
                 T.ptx.red_scalar(F.ptr_to([ARRIVED + other * down + part]), T.uint32(1), sem="release", scope="gpu", op="add", ptx_type="u32")
-        if number == 0 and copier == 0:
+        if number == 0 and slot == 0:
             # It waits for the copies, and then for the other ranks.
             for other in range(1, RANKS):
                 for step in range(T.truncdiv(down + 31, 32)):

@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::{Error, Result};
 
 const NAME: &str = "AllGatherMatmul";
-/// The blocks that copy: a link between H200 has the bytes of some eight of them on their way.
+/// The blocks that copy: each has up to 192 KB on their way.
 const COPIERS: usize = 8;
 
 /// The product of A with matrices of each rank, where each rank has some rows of A.
