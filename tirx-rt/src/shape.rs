@@ -42,10 +42,56 @@ impl Shape {
         }
         strides
     }
+
+    /// Whether elements with these strides are compact and row-major. The stride of a dimension of extent one has no effect, and no
+    /// elements have any.
+    pub(crate) fn has_compact(&self, strides: &Shape) -> bool {
+        let mut step = 1usize;
+        let mut compact = true;
+        for (&extent, &stride) in self.iter().zip(strides.iter()).rev() {
+            if extent == 0 {
+                return true;
+            }
+            compact &= extent == 1 || stride == step;
+            step = step.saturating_mul(extent);
+        }
+        compact
+    }
+
+    /// With another value of a dimension that it has.
+    pub(crate) fn replaced(mut self, dim: usize, value: usize) -> Shape {
+        self.values[dim] = value;
+        self
+    }
+
+    /// With another value in front of dimension `dim`; `None` for more than [`MAX_RANK`].
+    pub(crate) fn inserted(&self, dim: usize, value: usize) -> Option<Shape> {
+        let rank = self.rank as usize;
+        if dim > rank || rank == MAX_RANK {
+            return None;
+        }
+        let mut shape = *self;
+        shape.values.copy_within(dim..rank, dim + 1);
+        shape.values[dim] = value;
+        shape.rank += 1;
+        Some(shape)
+    }
+
+    /// The values in an order of all dimensions; `None` for any other list.
+    pub(crate) fn ordered(&self, order: &[usize]) -> Option<Shape> {
+        let mut left = (1u32 << self.rank) - 1;
+        let mut shape = *self;
+        for (value, &dim) in shape.values.iter_mut().zip(order) {
+            *value = *self.get(dim)?;
+            left &= !(1 << dim);
+        }
+        (left == 0 && order.len() == self.len()).then_some(shape)
+    }
 }
 
 impl std::ops::Deref for Shape {
     type Target = [usize];
+    #[inline]
     fn deref(&self) -> &[usize] {
         &self.values[..self.rank as usize]
     }
@@ -196,6 +242,27 @@ mod tests {
         assert_eq!(Shape::from([]).elements(), Some(1));
         assert_eq!(Shape::from([usize::MAX, 2]).elements(), None);
         assert!(Shape::new(&[1; 9]).is_none());
+    }
+
+    #[test]
+    fn values_are_inserted_and_ordered() {
+        let shape = Shape::from([2, 3, 4]);
+        assert_eq!(*shape.inserted(0, 1).unwrap(), [1, 2, 3, 4]);
+        assert_eq!(*shape.inserted(3, 1).unwrap(), [2, 3, 4, 1]);
+        assert!(shape.inserted(4, 1).is_none() && Shape::from([1; 8]).inserted(0, 1).is_none());
+        assert_eq!(*shape.ordered(&[2, 0, 1]).unwrap(), [4, 2, 3]);
+        for wrong in [&[0, 1][..], &[0, 1, 1], &[0, 1, 3], &[0, 1, 2, 0], &[0; 9]] {
+            assert!(shape.ordered(wrong).is_none(), "{wrong:?}");
+        }
+        assert_eq!(*Shape::from([]).ordered(&[]).unwrap(), []);
+    }
+
+    #[test]
+    fn compact_strides_are_those_of_all_but_extents_of_one() {
+        let shape = Shape::from([2, 1, 4]);
+        assert!(shape.has_compact(&Shape::from([4, 77, 1])));
+        assert!(!shape.has_compact(&Shape::from([8, 4, 1])));
+        assert!(Shape::from([2, 0, 4]).has_compact(&Shape::from([9, 9, 9])));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::device::{Device, Stream};
 use crate::element::{CountingElement, Element};
-use crate::shape::{IntoShape, Shape};
+use crate::shape::{IntoShape, MAX_RANK, Shape};
 use crate::storage::Storage;
 use crate::{Error, Result};
 
@@ -128,13 +128,7 @@ impl<T: Element> Tensor<T> {
     }
 
     pub(crate) fn new(storage: Arc<Storage>, offset: usize, shape: Shape, strides: Shape) -> Tensor<T> {
-        // The stride of a dimension of extent one has no effect.
-        let contiguous = shape.contains(&0)
-            || shape
-                .iter()
-                .zip(strides.iter())
-                .zip(shape.compact_strides().iter())
-                .all(|((e, s), c)| *e == 1 || s == c);
+        let contiguous = shape.has_compact(&strides);
         Tensor {
             storage,
             offset,
@@ -401,9 +395,7 @@ impl<T: Element> Tensor<T> {
                 self.shape
             )));
         }
-        let mut values = self.shape.to_vec();
-        values[dim] = range.len();
-        let shape = Shape::try_from(&values[..])?;
+        let shape = self.shape.replaced(dim, range.len());
         let offset = self.offset + range.start * self.strides[dim];
         if !offset.is_multiple_of(T::TYPE.in_a_byte()) {
             return Err(Error::Shape(format!(
@@ -426,16 +418,13 @@ impl<T: Element> Tensor<T> {
     }
 
     fn permuted(&self, order: &[usize]) -> Result<Tensor<T>> {
-        let mut sorted = order.to_vec();
-        sorted.sort_unstable();
-        if !sorted.iter().copied().eq(0..self.shape.len()) {
+        let (Some(shape), Some(strides)) = (self.shape.ordered(order), self.strides.ordered(order)) else {
             return Err(Error::Shape(format!(
                 "{order:?} is no order of {} dimensions",
                 self.shape.len()
             )));
-        }
-        let pick = |of: &Shape| Shape::try_from(&order.iter().map(|&d| of[d]).collect::<Vec<_>>()[..]);
-        Ok(self.raw_view(self.offset, pick(&self.shape)?, pick(&self.strides)?))
+        };
+        Ok(self.raw_view(self.offset, shape, strides))
     }
 
     fn strided(&self, offset: usize, shape: Shape, strides: Shape) -> Result<Tensor<T>> {
@@ -484,14 +473,14 @@ impl<T: Element> Tensor<T> {
             .iter()
             .zip(self.strides.iter())
             .map(|(n, stride)| n * stride);
-        let (mut shape, mut strides) = (self.shape.to_vec(), self.strides.to_vec());
-        strides.insert(dim, spans.max().unwrap_or(1));
-        shape.insert(dim, 1);
-        Ok(self.raw_view(
-            self.offset,
-            Shape::try_from(&shape[..])?,
-            Shape::try_from(&strides[..])?,
-        ))
+        let step = spans.max().unwrap_or(1);
+        match (self.shape.inserted(dim, 1), self.strides.inserted(dim, step)) {
+            (Some(shape), Some(strides)) => Ok(self.raw_view(self.offset, shape, strides)),
+            _ => Err(Error::Shape(format!(
+                "a new dimension in shape {:?}: at most {MAX_RANK} are supported",
+                self.shape
+            ))),
+        }
     }
 
     /// Elements `range` of dimension `dim`.

@@ -43,6 +43,8 @@ echo "== tirx-kernels: each function against float64"
 for test in tests-of-kernels/*; do
     TIRX_TEST_DEVICE=cuda "$test" --test-threads=1
 done
+echo "== planned: matrix products on the host, beside a bare cuLaunchKernelEx"
+./planned
 echo "== serving: functions around matrix products, beside a copy of the same bytes"
 ./serving
 if python3 -c "import torch" 2> /dev/null; then
@@ -162,7 +164,7 @@ pub(crate) fn build(root: &Path) -> Result<()> {
     for script in ["anchors.py", "nccl.py", "vendor.py"] {
         copy(&root.join("xtask/python").join(script), &kit.join(script))?;
     }
-    for bench in ["vendor", "serving", "ranks"] {
+    for bench in ["planned", "vendor", "serving", "ranks"] {
         let args = ["bench", "--no-run", "-p", "tirx-kernels", "--bench", bench];
         copy(&executable(&args, bench)?, &kit.join(bench))?;
     }
