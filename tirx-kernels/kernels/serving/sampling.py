@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
+from keys import FARTHEST, LEAST, LOG2_E, MOST_NOISE, ONE, below, distance_of, end_of, fixed, key_of, lowered, noise, philox, probability, whole_of, word
 from rows import BY_NVCC, added, after_previous, load, load_vector, misaligned, vector
 
 THREADS = 1024
@@ -38,34 +39,7 @@ PICK = 4                                     # the key of the last token with th
 SHARE = 5                                    # the sum of probabilities, and a draw
 REST = 6                                     # a draw below a limit, or the sum of the tokens above the drawn one
 END = 7
-ONE = 2.0 ** 27
-FARTHEST = 4294967040.0                      # the greatest float below 2^32
-LOG2_E = 1.4426950408889634
-LEAST = -3.4028234663852886e38
-MOST_NOISE = 17.34                           # -log(-log(u)) of the greatest u, 1 - 2^-25, is 17.33
-MAGIC = 1.5 * 2.0 ** 23                      # x + MAGIC has the whole number next to x in its lower bits
-MAGIC_BITS = 0x4B400000
 FULL = 0xFFFFFFFF
-
-
-@T.inline
-def philox(block, first, second, low, high, out):
-    """Philox4x32-10 of the counter (block, first, second, 0) and the key (low, high)."""
-    out[0] = block
-    out[1] = first
-    out[2] = second
-    out[3] = T.uint32(0)
-    key_low: T.uint32 = low
-    key_high: T.uint32 = high
-    for r in range(10):
-        one: T.uint64 = T.cast(out[0], "uint64") * T.uint64(0xD2511F53)
-        two: T.uint64 = T.cast(out[2], "uint64") * T.uint64(0xCD9E8D57)
-        out[0] = T.cast(two >> T.uint64(32), "uint32") ^ out[1] ^ key_low
-        out[1] = T.cast(two & T.uint64(0xFFFFFFFF), "uint32")
-        out[2] = T.cast(one >> T.uint64(32), "uint32") ^ out[3] ^ key_high
-        out[3] = T.cast(one & T.uint64(0xFFFFFFFF), "uint32")
-        key_low += T.uint32(0x9E3779B9)
-        key_high += T.uint32(0xBB67AE85)
 
 
 @T.inline
@@ -150,73 +124,6 @@ def reduced(combine, result, parts, warp, lane):
     result[0] = parts[lane]
     for step in T.unroll(5):
         result[0] = combine(result[0], T.tvm_warp_shuffle_xor(FULL, result[0], 16 >> step, 32, 32))
-
-
-def distance_of(top, value):
-    """In steps of keys; a key is the whole number below it."""
-    return (top - value) * T.float32(ONE)
-
-
-def key_of(top, value):
-    return T.cast(T.max(distance_of(top, value), T.float32(0)), "uint32")
-
-
-def rounded_up(number):
-    """The least float that is not below an integer."""
-    nearest = T.cast(number, "float32")
-    return T.if_then_else(T.cast(nearest, "uint64") < T.cast(number, "uint64"),
-                          T.reinterpret("float32", T.reinterpret("uint32", nearest) + T.uint32(1)), nearest)
-
-
-def end_of(key):
-    """The least distance that is above those of a key."""
-    return rounded_up(T.min(key, T.uint32(0xFFFFFEFF)) + T.uint32(1))
-
-
-def below(score):
-    """A bound that rounding does not lift above a score."""
-    return score - (T.float32(1e-3) + T.abs(score) * T.float32(1e-6))
-
-
-def lowered(limit):
-    """A logit below those with the key of a limit: by the rounding of distances some are below the limit."""
-    return T.max(limit - (T.float32(2.0 ** -16) + T.abs(limit) * T.float32(2.0 ** -21)), T.float32(LEAST))
-
-
-def probability(distance):
-    """Of a token, as a share of the greatest."""
-    return T.ptx.exp2(distance * T.float32(-LOG2_E / ONE))
-
-
-@T.inline
-def fixed(share, upper, lower):
-    """A share in steps of 2^-40, by additions alone: upper 2^23 + lower, each with `MAGIC_BITS` too much."""
-    rounded: T.float32 = share * T.float32(2.0 ** 17) + T.float32(MAGIC)
-    left: T.float32 = share * T.float32(2.0 ** 17) - (rounded - T.float32(MAGIC))
-    upper[0] += T.reinterpret("uint32", rounded)
-    lower[0] += T.reinterpret("uint32", left * T.float32(2.0 ** 23) + T.float32(MAGIC))
-
-
-def whole_of(upper, lower, count):
-    """The sum of `count` numbers of `fixed`."""
-    return ((T.cast(upper - T.uint32(count * MAGIC_BITS & 0xFFFFFFFF), "uint64") << T.uint64(23))
-            + T.cast(T.cast(T.cast(lower - T.uint32(count * MAGIC_BITS & 0xFFFFFFFF), "int32"), "int64"), "uint64"))
-
-
-@T.inline
-def noise(result, bits):
-    """-log(-log(u)) of u = (the upper 24 bits + 1/2) 2^-24. Near 1, a float has fewer digits than 1 - u."""
-    rest: T.float32 = (T.cast((bits >> T.uint32(8)) ^ T.uint32(0xFFFFFF), "float32") + 0.5) * T.float32(2.0 ** -24)
-    result[0] = rest * (1.0 + rest * (0.5 + rest * T.float32(1 / 3)))
-    if rest > T.float32(2.0 ** -8):
-        result[0] = 0.0 - T.log((T.cast(bits >> T.uint32(8), "float32") + 0.5) * T.float32(2.0 ** -24))
-    result[0] = 0.0 - T.log(result[0])
-
-
-def word(random, token):
-    """The random number of a token, of the four of its group."""
-    return T.if_then_else(token % 2 == 0, T.if_then_else(token % 4 == 0, random[0], random[2]),
-                          T.if_then_else(token % 4 == 1, random[1], random[3]))
 
 
 def maximum(numbers, begin, count):
@@ -461,6 +368,193 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
             T.cuda.cluster_sync()
         parity = 1 - parity
 
+    @T.inline
+    def clear_bins():
+        """Empties the histogram."""
+        T.cuda.cta_sync()
+        for e in T.unroll(BINS // THREADS):
+            bins_low[e * THREADS + tid] = T.uint32(0)
+            bins_high[e * THREADS + tid] = T.uint32(0)
+        if tid == 0:
+            found_bin[0] = T.uint32(BINS)
+        T.cuda.cta_sync()
+
+    @T.inline
+    def over_gathered(choosing):
+        """Counts the tokens in shared memory, or adds their probabilities."""
+        for e in T.serial(NEAR // THREADS, annotations=ROLLED):
+            if e * THREADS + tid < gathered:
+                if choosing != 0:
+                    count_key(near[e * THREADS + tid])
+                else:
+                    z[0] = near[e * THREADS + tid]
+                    if distance_of(top[0], z[0]) < end_of(limit[0]):
+                        upper[0] = T.uint32(0)
+                        lower[0] = T.uint32(0)
+                        fixed(probability(distance_of(top[0], z[0])), upper, lower)
+                        mass[0] += whole_of(upper[0], lower[0], 1)
+        if stage == SHARE:
+            reduced(added, mass, part_sums, warp, lane)
+            # If the tokens in shared memory have the share, as far as one can guess, they need no draw from the row.
+            others: T.float32 = T.ptx.exp2((from_logit - top[0]) * T.float32(LOG2_E)) * (T.cast(columns, "float32") * T.float32(2.0 ** 34))
+            these: T.float32 = T.cast(mass[0], "float32")
+            if these > Floats[row, 1] * (these + others):
+                drawing = 0
+
+    @T.inline
+    def work_on(turn):
+        """A stage's work on a vector of the row."""
+        values(turn)
+        for w in T.unroll(PAIR * 4 - 4):
+            words[w] = words[w + 4]
+        own[0] = T.max(own[0], maximum(z, 0, VEC))
+        if stage == GATHER:
+            push(turn)
+        if stage == COUNT:
+            if maximum(z, 0, VEC) >= pushed_from[0]:
+                for v in T.serial(VEC, annotations=ROLLED):
+                    count_key(z[0])
+                    for w in T.unroll(VEC - 1):
+                        z[w] = z[w + 1]
+        if stage >= SHARE:
+            if adding != 0:
+                add()
+            if BLOCKS > 1 and greedy != 0:
+                take_greatest(turn)
+            elif drawing != 0:
+                draw(turn)
+
+    @T.inline
+    def over_row():
+        """One pass over the row, or over its beginning. The next vectors are in flight meanwhile."""
+        until: T.int32 = T.ceildiv(columns, SPAN * VEC)
+        if stage == BEGIN and again != 0:
+            until = T.min(until, AHEAD)
+        pushed_from[0] = from_logit
+        farthest_drawn[0] = T.if_then_else(filtered != 0, end_of(limit[0]), T.infinity("float32"))
+        farthest_counted[0] = end_of(counted)
+        if stage >= SHARE:
+            mass[0] = T.uint64(0)
+            if drawing != 0:
+                best[0] = 0.0 - T.infinity("float32")
+                best_token[0] = 0
+                floor[0] = 0.0 - T.infinity("float32")
+        for step in T.serial(T.ceildiv(until, PAIR) + 1, annotations=ROLLED):
+            if step > 0:
+                for w in T.unroll(PAIR * 4):
+                    words[w] = following[w]
+            if step * PAIR < until:
+                fetch_words(following, Ls, step * PAIR, PAIR, place, SPAN, columns, vectors, whole, dtype, VEC)
+            if step > 0:
+                for u in T.serial(PAIR, annotations=ROLLED):
+                    turn: T.int32 = (step - 1) * PAIR + u
+                    work_on(turn)
+        if stage >= SHARE:
+            if drawing != 0:
+                winner(best, best_token, parts, part_tokens, warp, lane)
+            if adding != 0:
+                reduced(added, mass, part_sums, warp, lane)
+        elif stage != COUNT:
+            top[0] = own[0]
+            reduced(T.max, top, parts, warp, lane)
+            if stage == GATHER:
+                gathered = near_count[0]
+        if BLOCKS > 1:
+            if stage == GATHER or stage >= SHARE:
+                exchange()
+
+    @T.inline
+    def find_bin():
+        """Finds the bin with the `left`-th token or share, and the number that is left in it."""
+        T.cuda.cta_sync()
+        # A thread has two bins. The sum up to its second bin, over its warp and over the warps before.
+        first: T.uint64 = (T.cast(bins_high[tid * 2], "uint64") << T.uint64(20)) + T.cast(bins_low[tid * 2], "uint64")
+        second: T.uint64 = (T.cast(bins_high[tid * 2 + 1], "uint64") << T.uint64(20)) + T.cast(bins_low[tid * 2 + 1], "uint64")
+        if BLOCKS > 1:
+            if stage == COUNT and exact == 0:
+                T.cuda.cluster_sync()
+                first = T.uint64(0)
+                second = T.uint64(0)
+                for r in T.serial(BLOCKS, annotations=ROLLED):
+                    its_bins = T.decl_buffer((2,), "uint32", data=T.reinterpret("handle", T.ptx.map_shared_rank(bins_low.ptr_to([tid * 2]), r)))
+                    first += T.cast(its_bins[0], "uint64")
+                    second += T.cast(its_bins[1], "uint64")
+                T.cuda.cluster_sync()
+        both: T.uint64 = first + second
+        through: T.uint64 = both
+        for step in T.unroll(5):
+            its_sum: T.uint64 = T.tvm_warp_shuffle_up(FULL, through, 1 << step, 32, 32)
+            if lane >= 1 << step:
+                through += its_sum
+        if lane == 31:
+            part_sums[warp] = through
+        T.cuda.cta_sync()
+        of_warps: T.uint64 = T.if_then_else(lane < warp, part_sums[lane], T.uint64(0))
+        for step in T.unroll(5):
+            of_warps += T.tvm_warp_shuffle_xor(FULL, of_warps, 16 >> step, 32, 32)
+        through += of_warps
+        before: T.uint64 = through - both
+        if before < left and left <= through:
+            found_bin[0] = T.cast(tid * 2 + T.if_then_else(before + first < left, 1, 0), "uint32")
+            found_sum[0] = T.if_then_else(before + first < left, before + first, before)
+            found_sum[1] = T.if_then_else(before + first < left, through, before + first)
+        T.cuda.cta_sync()
+        reached = 0
+        if found_bin[0] < T.uint32(BINS):
+            reached = 1
+            left -= found_sum[0]
+            prefix = prefix + found_bin[0]
+
+    @T.inline
+    def use_greatest_of_threads():
+        """Takes the threads' greatest logits as the tokens in shared memory, and asks for as many of them as tokens are wanted."""
+        # As many of the threads' greatest logits are a limit that as many tokens keep.
+        near[tid] = own[0]
+        gathered = THREADS
+        limit[0] = T.uint32(0xFFFFFFFF)
+        left = T.cast(kept, "uint64")
+        if kept == 0 and by_share != 0:
+            left = T.cast(T.max(T.min(T.truncdiv(NEAR // 2 * THREADS, T.truncdiv(columns, VEC * AHEAD) + 1), NEAR // (2 * BLOCKS) if BLOCKS > 1 else THREADS // 2), 1), "uint64")
+
+    @T.inline
+    def start_gathering(soft):
+        """The next pass gathers the tokens from a logit on, or from the farthest one that may be selected."""
+        hard: T.float32 = top[0] - farthest * T.float32(1 / ONE)
+        complete = T.if_then_else(kept > 0 or T.max(hard, T.float32(LEAST)) >= soft, 1, 0)
+        from_logit = lowered(T.max(hard, soft))
+        T.cuda.cta_sync()
+        if tid == 0:
+            near_count[0] = 0
+        T.cuda.cta_sync()
+
+    @T.inline
+    def select_by_key():
+        """The tokens in shared memory are known, or do not fit: their keys select from now on."""
+        if distance_of(top[0], from_logit) < T.float32(FARTHEST):
+            beyond = key_of(top[0], from_logit)
+        limit[0] = T.if_then_else(farthest < T.float32(FARTHEST), T.cast(farthest, "uint32"), T.uint32(0xFFFFFFFF))
+        left = T.cast(kept, "uint64")
+        next = T.if_then_else(exact != 0 and by_share == 0, END, SHARE)
+        if kept > 0:
+            next = COUNT
+            if exact == 0:
+                gathered = 0
+
+    @T.inline
+    def judge():
+        """Keeps the drawn token, or adds the probabilities of the more likely ones."""
+        # The drawn token stays if the more likely ones do not have the share.
+        z[0] = T.cast(Logits[row, best_token[0]], "float32")
+        if of_counts > 0:
+            penalize(z, 0, best_token[0])
+        key: T.uint32 = key_of(top[0], z[0] * inverse)
+        next = END
+        if key > T.uint32(0) and (gathered == 0 or key >= beyond):
+            counted = key - T.uint32(1)
+            drawing = 0
+            adding = 1
+            next = REST
+
     parity: T.int32 = 0
     started: T.int32 = 0                                       # whether all blocks of the cluster have started
     if BLOCKS > 1:
@@ -480,21 +574,23 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
     limit[0] = T.uint32(0xFFFFFFFF)
     gathered: T.int32 = 0                                      # tokens in shared memory; 0 if they do not fit
     exact: T.int32 = 0                                         # whether all tokens that may be selected are among them
-    complete: T.int32 = 0
+    complete: T.int32 = 0                                      # whether all of them are from `from_logit` on
     # 1 while the limit may be that of the row's beginning, 0 if it is that of the whole row, -1 if it is a bin of the histogram. With many tokens wanted, the
     # beginning gives no limit that few tokens reach.
     again: T.int32 = T.if_then_else(BLOCKS == 1 and T.cast(kept, "int64") * T.cast(columns, "int64") > T.int64(NEAR * 12288), 0, 1)
     from_logit: T.float32 = T.float32(LEAST)                   # all tokens from this logit on are in shared memory,
     beyond: T.uint32 = T.uint32(0xFFFFFFFF)                    # and all with keys below this one
-    counted: T.uint32 = T.uint32(0xFFFFFFFF)
-    wanted: T.uint64 = T.uint64(0)
-    left: T.uint64 = T.uint64(0)
-    prefix: T.uint32 = T.uint32(0)
+    counted: T.uint32 = T.uint32(0xFFFFFFFF)                   # the last key whose probabilities are added
+    wanted: T.uint64 = T.uint64(0)                             # the share top-p of their sum
+    # The search for a key by its digits: the digits that are known, and the tokens or the share to the key that is wanted.
     level: T.int32 = 0
-    reached: T.int32 = 0
-    drawing: T.int32 = 1
+    prefix: T.uint32 = T.uint32(0)
+    left: T.uint64 = T.uint64(0)
+    reached: T.int32 = 0                                       # whether there are so many
+    drawing: T.int32 = 1                                       # whether a pass draws a token, and adds probabilities
     adding: T.int32 = by_share
     stage: T.int32 = T.if_then_else(filtered != 0, BEGIN, SHARE)
+    next: T.int32 = END
     if BLOCKS == 1:
         if greedy != 0:
             stage = END
@@ -510,128 +606,15 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
     while stage != END:
         choosing: T.int32 = T.if_then_else(stage == FIRST or stage == COUNT or stage == PICK, 1, 0)
         if choosing != 0:
-            T.cuda.cta_sync()
-            for e in T.unroll(BINS // THREADS):
-                bins_low[e * THREADS + tid] = T.uint32(0)
-                bins_high[e * THREADS + tid] = T.uint32(0)
-            if tid == 0:
-                found_bin[0] = T.uint32(BINS)
-            T.cuda.cta_sync()
+            clear_bins()
         mass[0] = T.uint64(0)
         if (choosing != 0 or stage == SHARE) and gathered > 0:
-            for e in T.serial(NEAR // THREADS, annotations=ROLLED):
-                if e * THREADS + tid < gathered:
-                    if choosing != 0:
-                        count_key(near[e * THREADS + tid])
-                    else:
-                        z[0] = near[e * THREADS + tid]
-                        if distance_of(top[0], z[0]) < end_of(limit[0]):
-                            upper[0] = T.uint32(0)
-                            lower[0] = T.uint32(0)
-                            fixed(probability(distance_of(top[0], z[0])), upper, lower)
-                            mass[0] += whole_of(upper[0], lower[0], 1)
-            if stage == SHARE:
-                reduced(added, mass, part_sums, warp, lane)
-                # If the tokens in shared memory have the share, as far as one can guess, they need no draw from the row.
-                others: T.float32 = T.ptx.exp2((from_logit - top[0]) * T.float32(LOG2_E)) * (T.cast(columns, "float32") * T.float32(2.0 ** 34))
-                these: T.float32 = T.cast(mass[0], "float32")
-                if these > Floats[row, 1] * (these + others):
-                    drawing = 0
+            over_gathered(choosing)
         if stage == BEGIN or stage == GATHER or (exact == 0 and stage != FIRST and stage != PICK):
-            until: T.int32 = T.ceildiv(columns, SPAN * VEC)
-            if stage == BEGIN and again != 0:
-                until = T.min(until, AHEAD)
-            pushed_from[0] = from_logit
-            farthest_drawn[0] = T.if_then_else(filtered != 0, end_of(limit[0]), T.infinity("float32"))
-            farthest_counted[0] = end_of(counted)
-            if stage >= SHARE:
-                mass[0] = T.uint64(0)
-                if drawing != 0:
-                    best[0] = 0.0 - T.infinity("float32")
-                    best_token[0] = 0
-                    floor[0] = 0.0 - T.infinity("float32")
-            # The next vectors are in flight meanwhile.
-            for step in T.serial(T.ceildiv(until, PAIR) + 1, annotations=ROLLED):
-                if step > 0:
-                    for w in T.unroll(PAIR * 4):
-                        words[w] = following[w]
-                if step * PAIR < until:
-                    fetch_words(following, Ls, step * PAIR, PAIR, place, SPAN, columns, vectors, whole, dtype, VEC)
-                if step > 0:
-                    for u in T.serial(PAIR, annotations=ROLLED):
-                        turn: T.int32 = (step - 1) * PAIR + u
-                        values(turn)
-                        for w in T.unroll(PAIR * 4 - 4):
-                            words[w] = words[w + 4]
-                        own[0] = T.max(own[0], maximum(z, 0, VEC))
-                        if stage == GATHER:
-                            push(turn)
-                        if stage == COUNT:
-                            if maximum(z, 0, VEC) >= pushed_from[0]:
-                                for v in T.serial(VEC, annotations=ROLLED):
-                                    count_key(z[0])
-                                    for w in T.unroll(VEC - 1):
-                                        z[w] = z[w + 1]
-                        if stage >= SHARE:
-                            if adding != 0:
-                                add()
-                            if BLOCKS > 1 and greedy != 0:
-                                take_greatest(turn)
-                            elif drawing != 0:
-                                draw(turn)
-            if stage >= SHARE:
-                if drawing != 0:
-                    winner(best, best_token, parts, part_tokens, warp, lane)
-                if adding != 0:
-                    reduced(added, mass, part_sums, warp, lane)
-            elif stage != COUNT:
-                top[0] = own[0]
-                reduced(T.max, top, parts, warp, lane)
-                if stage == GATHER:
-                    gathered = near_count[0]
-            if BLOCKS > 1:
-                if stage == GATHER or stage >= SHARE:
-                    exchange()
+            over_row()
         if choosing != 0:
-            T.cuda.cta_sync()
-            # A thread has two bins. The sum up to its second bin, over its warp and over the warps before.
-            first: T.uint64 = (T.cast(bins_high[tid * 2], "uint64") << T.uint64(20)) + T.cast(bins_low[tid * 2], "uint64")
-            second: T.uint64 = (T.cast(bins_high[tid * 2 + 1], "uint64") << T.uint64(20)) + T.cast(bins_low[tid * 2 + 1], "uint64")
-            if BLOCKS > 1:
-                if stage == COUNT and exact == 0:
-                    T.cuda.cluster_sync()
-                    first = T.uint64(0)
-                    second = T.uint64(0)
-                    for r in T.serial(BLOCKS, annotations=ROLLED):
-                        its_bins = T.decl_buffer((2,), "uint32", data=T.reinterpret("handle", T.ptx.map_shared_rank(bins_low.ptr_to([tid * 2]), r)))
-                        first += T.cast(its_bins[0], "uint64")
-                        second += T.cast(its_bins[1], "uint64")
-                    T.cuda.cluster_sync()
-            both: T.uint64 = first + second
-            through: T.uint64 = both
-            for step in T.unroll(5):
-                its_sum: T.uint64 = T.tvm_warp_shuffle_up(FULL, through, 1 << step, 32, 32)
-                if lane >= 1 << step:
-                    through += its_sum
-            if lane == 31:
-                part_sums[warp] = through
-            T.cuda.cta_sync()
-            of_warps: T.uint64 = T.if_then_else(lane < warp, part_sums[lane], T.uint64(0))
-            for step in T.unroll(5):
-                of_warps += T.tvm_warp_shuffle_xor(FULL, of_warps, 16 >> step, 32, 32)
-            through += of_warps
-            before: T.uint64 = through - both
-            if before < left and left <= through:
-                found_bin[0] = T.cast(tid * 2 + T.if_then_else(before + first < left, 1, 0), "uint32")
-                found_sum[0] = T.if_then_else(before + first < left, before + first, before)
-                found_sum[1] = T.if_then_else(before + first < left, through, before + first)
-            T.cuda.cta_sync()
-            reached = 0
-            if found_bin[0] < T.uint32(BINS):
-                reached = 1
-                left -= found_sum[0]
-                prefix = prefix + found_bin[0]
-        next: T.int32 = END
+            find_bin()
+        next = END
         # The tokens up to the end of the bin, if they fit into shared memory.
         fit: T.int32 = 0
         if stage == COUNT and exact == 0 and level == 0 and reached != 0 and again >= 0:
@@ -645,10 +628,11 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
             level += 1
             next = stage
         else:
-            judging: T.int32 = 0
-            soft: T.float32 = T.float32(LEAST)
+            # What follows the stage: tokens are gathered, those in shared memory are selected from, or a draw is judged.
             before_gather: T.int32 = 0
+            soft: T.float32 = T.float32(LEAST)                 # a logit that the wanted tokens are not below
             after_gather: T.int32 = 0
+            judging: T.int32 = 0
             if stage == BEGIN or stage == GATHER:
                 if stage == GATHER:
                     after_gather = 1
@@ -661,13 +645,7 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
                             again = 0
                             after_gather = 0
                 if after_gather == 0:
-                    # As many of the threads' greatest logits are a limit that as many tokens keep.
-                    near[tid] = own[0]
-                    gathered = THREADS
-                    limit[0] = T.uint32(0xFFFFFFFF)
-                    left = T.cast(kept, "uint64")
-                    if kept == 0 and by_share != 0:
-                        left = T.cast(T.max(T.min(T.truncdiv(NEAR // 2 * THREADS, T.truncdiv(columns, VEC * AHEAD) + 1), NEAR // (2 * BLOCKS) if BLOCKS > 1 else THREADS // 2), 1), "uint64")
+                    use_greatest_of_threads()
                     next = FIRST
                     if left < T.uint64(2) or left > T.uint64(THREADS):
                         before_gather = 1
@@ -712,13 +690,7 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
                 adding = 0
                 next = REST
             if before_gather != 0:
-                hard: T.float32 = top[0] - farthest * T.float32(1 / ONE)
-                complete = T.if_then_else(kept > 0 or T.max(hard, T.float32(LEAST)) >= soft, 1, 0)
-                from_logit = lowered(T.max(hard, soft))
-                T.cuda.cta_sync()
-                if tid == 0:
-                    near_count[0] = 0
-                T.cuda.cta_sync()
+                start_gathering(soft)
                 next = GATHER
                 if BLOCKS == 1 and fit == 0 and again == 0 and kept > THREADS * 2 // 3:
                     # Too many for shared memory: a bin first.
@@ -726,27 +698,9 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
                     gathered = 0
                     exact = 0
             if after_gather != 0:
-                if distance_of(top[0], from_logit) < T.float32(FARTHEST):
-                    beyond = key_of(top[0], from_logit)
-                limit[0] = T.if_then_else(farthest < T.float32(FARTHEST), T.cast(farthest, "uint32"), T.uint32(0xFFFFFFFF))
-                left = T.cast(kept, "uint64")
-                next = T.if_then_else(exact != 0 and by_share == 0, END, SHARE)
-                if kept > 0:
-                    next = COUNT
-                    if exact == 0:
-                        gathered = 0
+                select_by_key()
             if judging != 0:
-                # The drawn token stays if the more likely ones do not have the share.
-                z[0] = T.cast(Logits[row, best_token[0]], "float32")
-                if of_counts > 0:
-                    penalize(z, 0, best_token[0])
-                key: T.uint32 = key_of(top[0], z[0] * inverse)
-                next = END
-                if key > T.uint32(0) and (gathered == 0 or key >= beyond):
-                    counted = key - T.uint32(1)
-                    drawing = 0
-                    adding = 1
-                    next = REST
+                judge()
             if next == SHARE:
                 counted = limit[0]
             level = 0
