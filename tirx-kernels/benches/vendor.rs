@@ -238,7 +238,7 @@ fn prepare_attention(
         v.reshape([b, of_k, keys, head])?,
     );
     let mut graphs = Vec::new();
-    for plan in attention::Plan::candidates(&stream.device(), &q, &k, &v, &o)? {
+    for plan in attention::Plan::candidates(&stream.device(), &q, &k, &v, &o, options(causal))? {
         let graph = capture(stream, launches, |s| {
             plan.run(s, &q, &k, &v, &mut o, options(causal))
         })?;
@@ -272,7 +272,9 @@ fn prepare_packed(
     let sequences = Sequences::from_offsets(&offsets, &offsets);
     let launches = launches(4.0 * lengths.iter().map(|l| (h * l * l * head) as f64).sum::<f64>());
     let mut graphs = Vec::new();
-    for plan in attention::Plan::packed_candidates(&stream.device(), &q, &k, &v, &o, sequences)? {
+    for plan in
+        attention::Plan::packed_candidates(&stream.device(), &q, &k, &v, &o, sequences, options(causal))?
+    {
         let graph = capture(stream, launches, |s| {
             plan.run_packed(s, &q, &k, &v, &mut o, None, sequences, options(causal))
         })?;

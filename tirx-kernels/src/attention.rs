@@ -90,7 +90,7 @@ pub fn forward<T: Element>(
     o: &mut impl AsTensorMut<T>,
     options: Options,
 ) -> Result<()> {
-    Plan::new(&stream.device(), q, k, v, o)?.run(stream, q, k, v, o, options)
+    Plan::new(&stream.device(), q, k, v, o, options)?.run(stream, q, k, v, o, options)
 }
 
 /// As [`forward`], and writes the logarithm of the sum of exponentials of each query's scores, `[batch, heads, queries]`: minus infinity
@@ -107,7 +107,7 @@ pub fn forward_with_lse<T: Element>(
     lse: &mut impl AsTensorMut<f32>,
     options: Options,
 ) -> Result<()> {
-    Plan::new(&stream.device(), q, k, v, o)?.run_with_lse(stream, q, k, v, o, lse, options)
+    Plan::new(&stream.device(), q, k, v, o, options)?.run_with_lse(stream, q, k, v, o, lse, options)
 }
 
 /// Sequences of different lengths that follow each other in packed tensors: sequence `i` has the rows from the `i`-th offset up to the next one.
@@ -176,7 +176,7 @@ pub fn forward_packed<T: Element>(
     sequences: Sequences<'_>,
     options: Options,
 ) -> Result<()> {
-    let plan = Plan::packed_candidates(&stream.device(), q, k, v, o, sequences)?[0];
+    let plan = Plan::packed_candidates(&stream.device(), q, k, v, o, sequences, options)?[0];
     plan.run_packed(stream, q, k, v, o, lse, sequences, options)
 }
 
@@ -195,7 +195,7 @@ impl fmt::Display for Plan {
 }
 
 impl Plan {
-    /// The plan for tensors like these on a device.
+    /// The plan for tensors like these and such options on a device. It may be used with other options, for which another kernel may be faster.
     ///
     /// # Errors
     /// [`Error::Shape`] if the shapes do not fit each other or are not supported; [`Error::Runtime`] if the driver does not tell the
@@ -206,8 +206,9 @@ impl Plan {
         k: &impl AsTensor<T>,
         v: &impl AsTensor<T>,
         o: &impl AsTensor<T>,
+        options: Options,
     ) -> Result<Plan> {
-        Ok(Plan::candidates(device, q, k, v, o)?[0])
+        Ok(Plan::candidates(device, q, k, v, o, options)?[0])
     }
 
     /// A plan for each kernel that takes such tensors, at least one. The first is that of [`Plan::new`].
@@ -220,10 +221,12 @@ impl Plan {
         k: &impl AsTensor<T>,
         v: &impl AsTensor<T>,
         o: &impl AsTensor<T>,
+        options: Options,
     ) -> Result<Vec<Plan>> {
         Plan::of_extents(
             device,
             Extents::from_tensors(q.tensor(), k.tensor(), v.tensor(), o.tensor())?,
+            options,
         )
     }
 
@@ -238,14 +241,15 @@ impl Plan {
         v: &impl AsTensor<T>,
         o: &impl AsTensor<T>,
         sequences: Sequences<'_>,
+        options: Options,
     ) -> Result<Vec<Plan>> {
         let extents =
             Extents::from_packed(q.tensor(), k.tensor(), v.tensor(), o.tensor(), sequences.count()?)?;
-        Plan::of_extents(device, extents)
+        Plan::of_extents(device, extents, options)
     }
 
-    fn of_extents(device: &Device, extents: Extents) -> Result<Vec<Plan>> {
-        let choices = choice::candidates(&Machine::of_device(device)?, &extents)?;
+    fn of_extents(device: &Device, extents: Extents, options: Options) -> Result<Vec<Plan>> {
+        let choices = choice::candidates(&Machine::of_device(device)?, &extents, options)?;
         Ok(choices
             .into_iter()
             .map(|choice| Plan { extents, choice })

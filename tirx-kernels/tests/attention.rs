@@ -152,7 +152,7 @@ fn check(gpu: Simulated, case: Case) {
     let device = stream.device();
     let mut plain = Tensor::<bf16>::zeros(&stream, [batch, heads, queries, head_of_v]).unwrap();
     let (values, logarithms) = expected(&case, &q, &k, &v);
-    for plan in gpu.plans(Plan::candidates(&device, q_, k_, v_, &plain).unwrap()) {
+    for plan in gpu.plans(Plan::candidates(&device, q_, k_, v_, &plain, options).unwrap()) {
         let mut view = o.permute_mut(&[0, 2, 1, 3]).unwrap();
         plan.run_with_lse(&stream, q_, k_, v_, &mut view, &mut lse, options)
             .unwrap_or_else(|e| panic!("{plan}: {e}"));
@@ -241,7 +241,7 @@ fn check_packed(gpu: Simulated, case: Case, lengths: &[(usize, usize)], unused: 
     let nine = bf16::from_f32(9.0);
     let shape = [queries, heads, head_of_v];
     let model = Tensor::full(&stream, nine, shape).unwrap();
-    let plans = Plan::packed_candidates(&stream.device(), q_, k_, v_, &model, sequences).unwrap();
+    let plans = Plan::packed_candidates(&stream.device(), q_, k_, v_, &model, sequences, options).unwrap();
     for plan in gpu.plans(plans) {
         let mut o = Tensor::full(&stream, nine, shape).unwrap();
         let mut lse = Tensor::full(&stream, 9.0f32, [heads, queries]).unwrap();
@@ -469,7 +469,8 @@ fn wrong_offsets(gpu: Simulated) {
         let offsets = Tensor::from_slice(&stream, &offsets, [4]).unwrap();
         let sequences = Sequences::from_offsets(&offsets, &offsets);
         let mut o = zeros([70, 2, 64]);
-        let plans = Plan::packed_candidates(&stream.device(), &q, &k, &k, &o, sequences).unwrap();
+        let plans =
+            Plan::packed_candidates(&stream.device(), &q, &k, &k, &o, sequences, Options::causal()).unwrap();
         for plan in gpu.plans(plans) {
             plan.run_packed(&stream, &q, &k, &k, &mut o, None, sequences, Options::causal())
                 .unwrap_or_else(|e| panic!("{plan}: {e}"));

@@ -5,7 +5,7 @@ use std::fmt;
 use tirx_rt::{Stream, Tensor};
 
 use super::Element;
-use super::options::Values;
+use super::options::{Options, Values};
 use super::problem::Extents;
 use crate::Result;
 use crate::generated::kernels;
@@ -29,7 +29,7 @@ pub(super) struct Tile {
     keys: usize,
     columns: i64,
     columns_of_v: i64,
-    /// The queries and keys from which it is the fastest of its columns on an H200.
+    /// The queries, and the keys that one of them sees, from which it is the fastest of its columns on an H200.
     from: usize,
 }
 
@@ -81,7 +81,7 @@ fn columns(head: usize) -> i64 {
 }
 
 /// The kernels that take such tensors, the fastest first.
-pub(super) fn candidates(machine: &Machine, extents: &Extents) -> Result<Vec<Choice>> {
+pub(super) fn candidates(machine: &Machine, extents: &Extents, options: Options) -> Result<Vec<Choice>> {
     let mut found = Vec::new();
     // The copy engine takes no empty tensors.
     let copied = extents.keys > 0 && extents.queries > 0 && extents.batch * extents.heads > 0;
@@ -105,7 +105,9 @@ pub(super) fn candidates(machine: &Machine, extents: &Extents) -> Result<Vec<Cho
             .iter()
             .find(|tile| tile.takes(head, head_of_v))
             .map(|tile| tile.columns);
-        let length = keys.min(extents.queries);
+        // Half of the keys, on average, if the mask is causal.
+        let seen = if options.causal { keys / 2 } else { keys };
+        let length = seen.min(extents.queries);
         let mut tiles: Vec<Tile> = TILES
             .into_iter()
             .filter(|tile| Some(tile.columns) == columns)
@@ -215,11 +217,12 @@ mod tests {
     use super::*;
 
     fn names(generation: Generation, keys: usize, head: usize, head_of_v: usize) -> Vec<String> {
-        names_of_length(generation, 100, keys, head, head_of_v)
+        names_of_length(generation, Options::default(), 100, keys, head, head_of_v)
     }
 
     fn names_of_length(
         generation: Generation,
+        options: Options,
         queries: usize,
         keys: usize,
         head: usize,
@@ -240,7 +243,7 @@ mod tests {
             head_of_v,
             sequences: None,
         };
-        let found = candidates(&machine, &extents).unwrap();
+        let found = candidates(&machine, &extents, options).unwrap();
         found.iter().map(ToString::to_string).collect()
     }
 
@@ -266,13 +269,19 @@ mod tests {
 
     #[test]
     fn long_sequences_take_larger_tiles() {
-        let first = |queries, keys, head| {
-            names_of_length(Generation::Hopper, queries, keys, head, head).swap_remove(0)
+        let first_of = |options, queries, keys, head| {
+            names_of_length(Generation::Hopper, options, queries, keys, head, head).swap_remove(0)
         };
+        let first = |queries, keys, head| first_of(Options::default(), queries, keys, head);
         assert_eq!(first(4096, 4096, 64), "warpgroups 192x128x64");
         assert_eq!(first(512, 512, 64), "warpgroups 192x128x64");
         assert_eq!(first(100, 4096, 64), "warpgroups 128x128x64");
         assert_eq!(first(4096, 4096, 128), "warpgroups 128x128x128");
+        assert_eq!(first_of(Options::causal(), 512, 512, 64), "warpgroups 128x128x64");
+        assert_eq!(
+            first_of(Options::causal(), 1024, 1024, 64),
+            "warpgroups 192x128x64"
+        );
     }
 
     #[test]
