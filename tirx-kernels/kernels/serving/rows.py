@@ -54,7 +54,7 @@ def load_vector(to, at, row, column, columns, dtype, count):
     """The `count` elements, 16 bytes, of an aligned row from `column` on, or the row's last ones if they are behind its end."""
     here = T.decl_buffer((columns // count,), dtype + "x" + str(count), data=row.data, scope="global")
     there = T.decl_buffer((at // count + 1,), dtype + "x" + str(count), data=to.data, scope="local")
-    there[at // count] = here[T.truncdiv(T.min(column, columns - count), count)]
+    there[at // count] = here[T.min(column, columns - count) // count]
 
 
 @T.inline

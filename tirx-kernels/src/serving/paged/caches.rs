@@ -3,7 +3,7 @@
 use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor};
 
 use super::super::rope::{MAX_PAIRS, Pairs};
-use super::super::rows::{has_shape, number, same_shape};
+use super::super::rows::{has_shape, number, pairs_of_lane, same_shape};
 use super::elements::Append;
 use super::{CacheElement, Cached, Element, Factors, check_rows_of_table};
 use crate::generated::kernels;
@@ -295,6 +295,7 @@ fn store<T: Element, C: Cached<T>>(
             weights,
             interleaved,
             eps,
+            of_lane: pairs_of_lane(count, (of_q + 2 * of_k) * (head * size_of::<T>()).div_ceil(32))?,
             factors: heads.factors,
         },
     )

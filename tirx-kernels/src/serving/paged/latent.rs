@@ -2,7 +2,7 @@
 
 use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor};
 
-use super::super::rows::{has_shape, number};
+use super::super::rows::{has_shape, number, pairs_of_lane};
 use super::caches::check_tokens;
 use super::{Division, Element, Options, Workspace, check_cache, check_table, four, ranges_that_fit};
 use crate::generated::kernels;
@@ -196,6 +196,7 @@ pub fn append_latent<T: Element>(
         &no_weights,
         0,
         0.0,
+        pairs_of_lane(tokens, OF_KEY.div_ceil(16))?,
     )?;
     Ok(())
 }
