@@ -72,6 +72,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     if s is not None:
         last_parts = T.alloc_shared((WARPS,), "float32")
         most = T.alloc_local((1,), "float32")
+        largest = T.alloc_local((1,), "float32")
         small = T.alloc_local((VEC,), target)
     total = T.alloc_local((1,), "float32")
     mean = T.alloc_local((1,), "float32")
@@ -141,6 +142,8 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
                 if has_shift:
                     value = value + T.cast(shift[pair * 2 + e], "float32")
                 two[e] = value
+                if s is not None:
+                    largest[0] = T.max(largest[0], T.fabs(value))
             round_two(of, at + pair * 2)
 
     @T.inline
@@ -167,6 +170,8 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
             for c in T.unroll(CACHED, annotations=BY_NVCC):
                 add(kept, c * VEC)
                 store_row(True, Rs, c * step + begin, last, kept, c * VEC, dtype, VEC)
+        for c in T.unroll(CACHED, annotations=BY_NVCC):
+            load_vector(other, c * VEC, W, c * step + begin, columns, dtype, VEC)
         if layer:
             for c in T.unroll(CACHED, annotations=BY_NVCC):
                 add_up(True, kept, c * VEC, c * step + begin)
@@ -176,18 +181,19 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
         row_sum(total, more_parts, thread, threads)
         inverse: T.float32 = T.rsqrt(total[0] * share + eps)
         for c in T.unroll(CACHED, annotations=BY_NVCC):
-            load_vector(other, c * VEC, W, c * step + begin, columns, dtype, VEC)
-        for c in T.unroll(CACHED, annotations=BY_NVCC):
             if layer:
                 load_vector(shift, 0, B, c * step + begin, columns, dtype, VEC)
+            if s is not None:
+                largest[0] = 0.0
             normalize(kept, c * VEC, inverse, c * VEC, layer, layer)
             if s is None:
                 store_row(True, Ys, c * step + begin, last, kept, c * VEC, dtype, VEC)
-            else:
-                most_of_row(True, kept, c * VEC, c * step + begin)
+            elif c * step + begin < last:
+                most[0] = T.max(most[0], largest[0])
         if s is not None:
             row_max(most, last_parts, thread, threads)
-            of_row: T.float32 = factor(most[0], target)
+            # Rounding keeps the order, so the greatest number rounded is the greatest of the rounded ones.
+            of_row: T.float32 = factor(T.cast(T.cast(most[0], dtype), "float32"), target)
             for c in T.unroll(CACHED, annotations=BY_NVCC):
                 store_8_bits(True, kept, c * VEC, c * step + begin, 1.0 / of_row)
             if T.bitwise_and(thread, threads - 1) == 0 and last > 0:
@@ -254,6 +260,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     total[0] = 0.0
     if s is not None:
         most[0] = 0.0
+        largest[0] = 0.0
     if bits == T.uint8(0) and strides % VEC == 0 and columns <= CACHED * step and of_w > 0 and (of_b > 0) == (centered != 0):
         if centered != 0:
             if of_r > 0:
