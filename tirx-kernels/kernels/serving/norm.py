@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm.script import tirx as T
 
 from quantize import factor, to_8_bits
-from rows import BY_NVCC, CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum, store_row, vector
+from rows import BY_NVCC, CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum, store_row, vector, widen
 
 
 # sim: norm(dtype="float32", s=None)
@@ -68,6 +68,9 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     kept = T.alloc_local((CACHED * VEC,), dtype)
     other = T.alloc_local((CACHED * VEC,), dtype)
     shift = T.alloc_local((VEC,), dtype)
+    wide = T.alloc_local((VEC,), "float32")
+    of_other = T.alloc_local((VEC,), "float32")
+    of_shift = T.alloc_local((VEC,), "float32")
     two = T.alloc_local((2,), "float32")
     if s is not None:
         last_parts = T.alloc_shared((WARPS,), "float32")
@@ -103,26 +106,30 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
 
     @T.inline
     def add(to, at):
+        widen(wide, to, at, VEC)
+        widen(of_other, other, at, VEC)
         for pair in T.unroll(VEC // 2):
             for e in T.unroll(2):
-                two[e] = T.cast(to[at + pair * 2 + e], "float32") + T.cast(other[at + pair * 2 + e], "float32")
+                two[e] = wide[pair * 2 + e] + of_other[pair * 2 + e]
             round_two(to, at + pair * 2)
 
     @T.inline
     def count(whole, of, at, column, has_mean):
         """Adds the squares of the numbers, or of their deviations if there is a mean."""
+        widen(wide, of, at, VEC)
         for v in T.unroll(VEC):
             if inside(whole, column, v, last):
-                value: T.float32 = T.cast(of[at + v], "float32")
+                value: T.float32 = wide[v]
                 if has_mean:
                     value = value - mean[0]
                 total[0] += value * value
 
     @T.inline
     def add_up(whole, of, at, column):
+        widen(wide, of, at, VEC)
         for v in T.unroll(VEC):
             if inside(whole, column, v, last):
-                total[0] += T.cast(of[at + v], "float32")
+                total[0] += wide[v]
 
     @T.inline
     def average():
@@ -133,14 +140,18 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     @T.inline
     def normalize(of, at, inverse, at_w, has_mean, has_shift):
         """With W in `other` and B in `shift`."""
+        widen(wide, of, at, VEC)
+        widen(of_other, other, at_w, VEC)
+        if has_shift:
+            widen(of_shift, shift, 0, VEC)
         for pair in T.unroll(VEC // 2):
             for e in T.unroll(2):
-                value: T.float32 = T.cast(of[at + pair * 2 + e], "float32")
+                value: T.float32 = wide[pair * 2 + e]
                 if has_mean:
                     value = value - mean[0]
-                value = value * inverse * (T.cast(other[at_w + pair * 2 + e], "float32") + offset_of_w)
+                value = value * inverse * (of_other[pair * 2 + e] + offset_of_w)
                 if has_shift:
-                    value = value + T.cast(shift[pair * 2 + e], "float32")
+                    value = value + of_shift[pair * 2 + e]
                 two[e] = value
                 if s is not None:
                     largest[0] = T.max(largest[0], T.fabs(value))
@@ -148,9 +159,10 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
 
     @T.inline
     def most_of_row(whole, of, at, column):
+        widen(wide, of, at, VEC)
         for v in T.unroll(VEC):
             if inside(whole, column, v, last):
-                most[0] = T.max(most[0], T.fabs(T.cast(of[at + v], "float32")))
+                most[0] = T.max(most[0], T.fabs(wide[v]))
 
     @T.inline
     def store_8_bits(whole, of, at, column, inverse):
@@ -186,11 +198,13 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
             if s is not None:
                 largest[0] = 0.0
             normalize(kept, c * VEC, inverse, c * VEC, layer, layer)
-            if s is None:
+            if s is not None:
+                if c * step + begin < last:
+                    most[0] = T.max(most[0], largest[0])
+        if s is None:
+            for c in T.unroll(CACHED, annotations=BY_NVCC):
                 store_row(True, Ys, c * step + begin, last, kept, c * VEC, dtype, VEC)
-            elif c * step + begin < last:
-                most[0] = T.max(most[0], largest[0])
-        if s is not None:
+        else:
             row_max(most, last_parts, thread, threads)
             # Rounding keeps the order, so the greatest number rounded is the greatest of the rounded ones.
             of_row: T.float32 = factor(T.cast(T.cast(most[0], dtype), "float32"), target)

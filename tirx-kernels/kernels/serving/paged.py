@@ -6,7 +6,7 @@ from tvm.script import tirx as T
 
 from rope import MAX_PAIRS, angles, turn
 from quantize import to_8_bits
-from rows import BY_NVCC, BYTES, after_previous, load, load_row, load_vector, misaligned, store, store_row, vector
+from rows import BY_NVCC, BYTES, after_previous, load, load_row, load_vector, misaligned, store, store_row, vector, widen
 
 LOG2_E = 1.4426950408889634
 KEYS = 16                                    # keys of a warp's tile
@@ -758,8 +758,7 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
     @T.inline
     def turn_pair(u, column, apart):
         """Normalizes and turns the two vectors of an item, those at `column` and at `column + apart`."""
-        for e in T.unroll(2 * VEC):
-            number[e] = T.cast(kept[u * 2 * VEC + e], "float32")
+        widen(number, kept, u * 2 * VEC, 2 * VEC)
         if normed > 0:
             load_vector(weights, 0, W, column, head, dtype, VEC)
             load_vector(weights, VEC, W, column + apart, head, dtype, VEC)
@@ -793,8 +792,9 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
             if first - lane + u * 32 < end:
                 if turned and normed > 0:
                     squares[0] = 0.0
+                    widen(number, kept, u * 2 * VEC, 2 * VEC)
                     for e in T.unroll(2 * VEC):
-                        squares[0] += T.cast(kept[u * 2 * VEC + e], "float32") * T.cast(kept[u * 2 * VEC + e], "float32")
+                        squares[0] += number[e] * number[e]
                     norm_of(of_head)
                 if first + u * 32 < end:
                     find(u)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import BY_NVCC, CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, store_row, vector
+from rows import BY_NVCC, CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, store_row, vector, widen
 
 LARGEST = {"float8_e4m3fn": 448.0, "int8": 127.0}
 BLOCK = 128                                  # rows and columns with a common factor in `blocks`
@@ -14,9 +14,11 @@ UNITS = 2                                    # units of 16 numbers that a thread
 @T.inline
 def most_of(most, source, at, count, whole, column, columns):
     """The maximum of `most[0]` and the magnitudes of a vector, up to the end of its row."""
+    wide = T.alloc_local((count,), "float32")
+    widen(wide, source, at, count)
     for v in T.unroll(count):
         if inside(whole, column, v, columns):
-            most[0] = T.max(most[0], T.fabs(T.cast(source[at + v], "float32")))
+            most[0] = T.max(most[0], T.fabs(wide[v]))
 
 
 def factor(most, target):
@@ -27,9 +29,11 @@ def factor(most, target):
 @T.inline
 def to_8_bits(to, source, at, inverse, target, count):
     """The numbers times `inverse`, rounded to the nearest."""
+    wide = T.alloc_local((count,), "float32")
+    widen(wide, source, at, count)
     if target == "int8":
         for v in T.unroll(count):
-            value: T.float32 = T.max(T.min(T.cast(source[at + v], "float32") * inverse, T.float32(127)), T.float32(-127))
+            value: T.float32 = T.max(T.min(wide[v] * inverse, T.float32(127)), T.float32(-127))
             # The last byte of value + 1.5 * 2^23 is the rounded value: an addition costs less than two conversions.
             to[v] = T.cast(T.reinterpret("int32", value + T.float32(12582912.0)), target)
     else:
@@ -37,7 +41,7 @@ def to_8_bits(to, source, at, inverse, target, count):
         two = T.alloc_local((2,), "float32")
         for pair in T.unroll(count // 2):
             for e in T.unroll(2):
-                two[e] = T.cast(source[at + pair * 2 + e], "float32") * inverse
+                two[e] = wide[pair * 2 + e] * inverse
             for e in T.vectorized(2):
                 to[pair * 2 + e] = T.cast(two[e], target)
 
@@ -208,6 +212,7 @@ def groups(x: T.handle, q: T.handle, s: T.handle, of_tensor: T.float32, *, dtype
     block = T.cta_id([T.ceildiv(outer * inner * of_columns, UNITS * THREADS)])
     thread = T.thread_id([THREADS])
     numbers = T.alloc_local((UNITS * 16,), dtype)
+    wide = T.alloc_local((16,), "float32")
     codes = T.alloc_local((2,), "uint32")
     two_codes = T.decl_buffer((1,), "uint32x2", data=codes.data, scope="local")
     at = T.alloc_local((UNITS, 3), "int32")
@@ -239,8 +244,9 @@ def groups(x: T.handle, q: T.handle, s: T.handle, of_tensor: T.float32, *, dtype
                     numbers[u * 16 + v] = Xs[at[u, 2] + v]
         for u in T.unroll(UNITS, annotations=BY_NVCC):
             most[0] = 0.0
+            widen(wide, numbers, u * 16, 16)
             for v in T.unroll(16, annotations=BY_NVCC):
-                most[0] = T.ptx.max_f32(most[0], T.fabs(T.cast(numbers[u * 16 + v], "float32")), nan=True)
+                most[0] = T.ptx.max_f32(most[0], T.fabs(wide[v]), nan=True)
             if GROUP == 32:
                 of_neighbor: T.float32 = T.tvm_warp_shuffle_xor(0xFFFFFFFF, most[0], 1, 32, 32)
                 most[0] = T.ptx.max_f32(most[0], of_neighbor, nan=True)
@@ -262,7 +268,7 @@ def groups(x: T.handle, q: T.handle, s: T.handle, of_tensor: T.float32, *, dtype
             for w in T.unroll(2):
                 codes[w] = T.uint32(0)
                 for v in T.unroll(8, annotations=BY_NVCC):
-                    number: T.float32 = T.cast(numbers[u * 16 + w * 8 + (7 - v)], "float32") * inverse
+                    number: T.float32 = wide[w * 8 + (7 - v)] * inverse
                     if GROUP == 16:
                         number = T.max(T.min(number, T.float32(6)), T.float32(-6))
                     # The power of two below it, at least 1. Float4 have half of its distance there, so behind an addition of 2^22 of it the last bits

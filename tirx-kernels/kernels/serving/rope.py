@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import BY_NVCC, after_previous, load_vector, misaligned, store_row, vector
+from rows import BY_NVCC, after_previous, load_vector, misaligned, store_row, vector, widen
 
 MAX_PAIRS = 256
 
@@ -121,8 +121,7 @@ def rope(x: T.handle, positions: T.handle, frequencies: T.handle, interleaved: T
             if first + u * 32 < end:
                 find(u)
                 Xs = T.decl_buffer((head,), dtype, data=X.ptr_to([token, h[0], 0]), scope="global")
-                for e in T.unroll(2 * VEC):
-                    number[e] = T.cast(kept[u * 2 * VEC + e], "float32")
+                widen(number, kept, u * 2 * VEC, 2 * VEC)
                 turn(number, c, s, cosines, sines, warp, column[0], pairs, interleaved, VEC)
                 for e in T.unroll(2 * VEC):
                     result[e] = T.cast(number[e], dtype)

@@ -83,6 +83,20 @@ def store(row, column, columns, source, at, aligned, dtype, count):
 
 
 @T.inline
+def widen(to, source, at, count):
+    """`count` elements from `source[at]` on as float32. Of two bfloat16 in a word, one is shifted and the other is the word's upper half; nvcc takes
+    three instructions for the two if it has them as elements."""
+    if source.dtype == "bfloat16":
+        words = T.decl_buffer(((at + count) // 2,), "uint32", data=source.data, scope="local")
+        for pair in T.unroll(count // 2):
+            to[pair * 2] = T.reinterpret("float32", words[at // 2 + pair] << T.uint32(16))
+            to[pair * 2 + 1] = T.reinterpret("float32", words[at // 2 + pair] & T.uint32(0xFFFF0000))
+    else:
+        for e in T.unroll(count):
+            to[e] = T.cast(source[at + e], "float32")
+
+
+@T.inline
 def load_row(whole, to, at, row, column, columns, dtype, count):
     """A vector on the path `whole` or on the other one. What is behind the row's end has no meaning: ask `inside`."""
     if whole:
