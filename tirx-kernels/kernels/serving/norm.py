@@ -59,6 +59,10 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
         s_outer, s_inner = T.int64(), T.int64()
         S = T.match_buffer(s, (outer, inner), "float32", strides=(s_outer, s_inner))
     VEC = T.meta_var(vector(dtype))
+    # The launch computes these, once.
+    share: T.let = T.float32(1) / T.cast(columns, "float32")   # of an element in a mean
+    strides: T.let = x_outer | x_inner | y_outer | y_inner | r_outer | r_inner | T.cast(columns, "int64")
+    short: T.let = strides % VEC == 0 and columns <= CACHED * VEC * threads and of_w > 0 and (of_b > 0) == (centered != 0)
     T.device_entry()
     after_previous()
     block = T.cta_id([T.ceildiv(outer * inner, T.truncdiv(THREADS, threads))])
@@ -90,8 +94,6 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     i: T.int32 = row - o * inner
     step: T.int32 = threads * VEC
     begin: T.int32 = T.bitwise_and(thread, threads - 1) * VEC
-    share: T.float32 = 1.0 / T.cast(columns, "float32")        # of an element in a mean
-    strides: T.let = x_outer | x_inner | y_outer | y_inner | r_outer | r_inner | T.cast(columns, "int64")
     bits: T.let = (misaligned(X.ptr_to([0, 0, 0])) | misaligned(Y.ptr_to([0, 0, 0])) | misaligned(R.ptr_to([0, 0, 0]))
                    | misaligned(W.ptr_to([0])) | misaligned(B.ptr_to([0])))
     Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([o, i, 0]), scope="global")
@@ -275,7 +277,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     if s is not None:
         most[0] = 0.0
         largest[0] = 0.0
-    if bits == T.uint8(0) and strides % VEC == 0 and columns <= CACHED * step and of_w > 0 and (of_b > 0) == (centered != 0):
+    if bits == T.uint8(0) and short:
         if centered != 0:
             if of_r > 0:
                 in_registers(True, True)

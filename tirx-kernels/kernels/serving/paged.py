@@ -231,7 +231,7 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
         for c in T.unroll(KEYS * LANES // 32):
             row: T.int32 = c * (32 // LANES) + lane // LANES
             here: T.uint32 = T.bitwise_and(present[0] >> T.uint32(c * (32 // LANES)), T.uint32(1))
-            for side in T.unroll(2):
+            for side in [0, 1]:
                 its: T.int64 = T.tvm_warp_shuffle(0xFFFFFFFF, place[0], row + side * 16, 32, 32)
                 for g in T.unroll(CHUNKS // LANES):
                     # The lower bits of chunk and row that are not the lane's.
@@ -633,22 +633,23 @@ def latent(q: T.handle, kv: T.handle, table: T.handle, lengths: T.handle, o: T.h
                 T.float32(1), ROWS, LATENT, dtype)
 
 
-TOKEN_WARPS = 4                              # of a block that appends; each has heads of a token
-ITEMS = 4                                    # pairs of vectors that a lane appends at most
+TOKENS = 4                                   # of a block that appends; each has a warp
+ROUNDS = 2                                   # of pairs of vectors that a lane appends; a round has two
 
 
 @T.jit
 def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cache: T.handle, v_cache: T.Optional(T.handle), table: T.handle,
            sequences: T.handle, positions: T.handle, frequencies: T.handle, w_q: T.handle, w_k: T.handle, interleaved: T.int32, eps: T.float32,
-           items: T.int32, of_k: T.Optional(T.float32), of_v: T.Optional(T.float32), *, dtype: T.constexpr):
+           vectors: T.int32, rounds: T.int32, of_k: T.Optional(T.float32), of_v: T.Optional(T.float32), *, dtype: T.constexpr):
     """Writes key and value of each token, `[tokens, heads, head]`, to the row of its position in the pages of its sequence. If there are
     frequencies, the keys are turned by their positions first, and with the weights of a norm each key is normalized before. Tokens without a row (a
     negative position, no page) are left out. Queries, if there are any, are normalized and turned as the keys are, and written to Y.
 
     Without V it writes keys alone. With `of_k` and `of_v` the caches are float8, and these are the factors of their numbers.
 
-    A warp has queries, keys or values of a token: each lane has `items` pairs of vectors of them. They are loaded before the position and the page are
-    known, and the angles are computed meanwhile. Heads that do not consist of such pairs at multiples of 16 bytes take another path."""
+    A warp has a part of a token: queries, or keys and values. A lane has two pairs of vectors in each of `rounds` rounds, two of queries, or one of keys
+    and the same of values. They are loaded before the position and the page are known, and the angles are computed meanwhile. This takes heads that
+    consist of such pairs at multiples of 16 bytes, as `vectors` tells; others are taken by elements."""
     EIGHT = T.meta_var(of_k is not None)
     cache = T.meta_var("float8_e4m3fn" if EIGHT else dtype)
     tokens, heads, head, page, batch, width, pairs = (T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32())
@@ -671,21 +672,24 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
     Wq = T.match_buffer(w_q, (normed,), dtype)
     Wk = T.match_buffer(w_k, (normed,), dtype)
     VEC = T.meta_var(vector(dtype))
-    of_head: T.let = T.truncdiv(head + (2 * VEC - 1), 2 * VEC)          # lanes
+    # Both pairs of a round are of the same tensor.
+    SAME = T.meta_var(v is None)
     half: T.let = T.truncdiv(head, 2)
-    # The warps of a token that have queries, and those that have keys, as many as have values.
-    of_q: T.let = T.truncdiv(heads_of_q * of_head + items * 32 - 1, items * 32)
-    of_keys: T.let = T.truncdiv(heads * of_head + items * 32 - 1, items * 32)
-    warps: T.let = of_q + of_keys * (1 if v is None else 2)
+    of_head: T.let = T.truncdiv(head + (2 * VEC - 1), 2 * VEC)          # pairs of vectors
+    heads_of_warp: T.let = T.truncdiv(32, of_head)
+    of_round: T.let = 64 if v is None else 32                           # lanes, or twice as many if both pairs are of the same tensor
+    # The parts of a token that are queries, and those that are keys and values.
+    of_q: T.let = T.truncdiv(heads_of_q * of_head + rounds * 64 - 1, rounds * 64)
+    of_keys: T.let = T.truncdiv(heads * of_head + rounds * of_round - 1, rounds * of_round)
     T.device_entry()
     after_previous()
-    block = T.cta_id([T.ceildiv(tokens * warps, TOKEN_WARPS)])
-    thread = T.thread_id([TOKEN_WARPS * 32])
+    block, number_of_part = T.cta_id([T.ceildiv(tokens, TOKENS), of_q + of_keys])
+    thread = T.thread_id([TOKENS * 32])
     warp: T.let = thread // 32
     lane: T.let = thread % 32
-    cosines = T.alloc_shared((TOKEN_WARPS, MAX_PAIRS), "float32")
-    sines = T.alloc_shared((TOKEN_WARPS, MAX_PAIRS), "float32")
-    kept = T.alloc_local((ITEMS * 2 * VEC,), dtype)
+    cosines = T.alloc_shared((TOKENS, MAX_PAIRS), "float32")
+    sines = T.alloc_shared((TOKENS, MAX_PAIRS), "float32")
+    kept = T.alloc_local((ROUNDS * 4 * VEC,), dtype)
     weights = T.alloc_local((2 * VEC,), dtype)
     result = T.alloc_local((2 * VEC,), dtype)
     small = T.alloc_local((VEC,), cache)
@@ -695,57 +699,54 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
     squares = T.alloc_local((1,), "float32")
     scale = T.alloc_local((1,), "float32")
     h = T.alloc_local((1,), "int32")
+    lane_of_head = T.alloc_local((1,), "int32")
     column = T.alloc_local((1,), "int32")
     apart = T.alloc_local((1,), "int32")
     its_page = T.alloc_local((1,), "int32")
     its_row = T.alloc_local((1,), "int32")
-    unit: T.int32 = block * TOKEN_WARPS + warp
-    token: T.int32 = T.min(T.truncdiv(unit, warps), tokens - 1)
-    number_of_warp: T.int32 = unit - T.truncdiv(unit, warps) * warps
-    is_q: T.let = number_of_warp < of_q
-    is_v: T.let = number_of_warp >= of_q + of_keys
-    part: T.int32 = number_of_warp - T.if_then_else(is_q, 0, T.if_then_else(is_v, of_q + of_keys, of_q))
+    position = T.alloc_local((1,), "int32")
+    token: T.int32 = block * TOKENS + warp
+    is_q: T.let = number_of_part < of_q
+    part: T.let = T.if_then_else(is_q, number_of_part, number_of_part - of_q)
     its_heads: T.let = T.if_then_else(is_q, heads_of_q, heads)
-    first: T.let = part * items * 32 + lane
-    end: T.let = T.min((part + 1) * items * 32, its_heads * of_head)
-    turned: T.let = (pairs > 0 or normed > 0) and not is_v
-    position: T.int32 = Positions[token]
-    sequence: T.int32 = Sequences[token]
-    of_key: T.let = T.if_then_else(is_q, Q.ptr_to([token, 0, 0]), K.ptr_to([token, 0, 0]))
-    step_of_key: T.let = T.if_then_else(is_q, q1, a1)
-    step: T.let = step_of_key if v is None else T.if_then_else(is_v, b1, step_of_key)
-    From = T.decl_buffer((its_heads, head), dtype, strides=(step, 1), scope="global",
-                         data=of_key if v is None else T.if_then_else(is_v, V.ptr_to([token, 0, 0]), of_key))
-    W = T.decl_buffer((head,), dtype, data=T.if_then_else(is_q, Wq.data, Wk.data), scope="global")
+    step: T.let = T.if_then_else(is_q, 64, of_round)
+    first: T.let = part * rounds * step + lane
+    end: T.let = T.min((part + 1) * rounds * step, its_heads * of_head)
 
     @T.inline
     def find_row():
         its_page[0] = -1
         its_row[0] = 0
-        if sequence >= 0 and sequence < batch and position >= 0 and not is_q:
-            if T.truncdiv(position, page) < width:
-                its_page[0] = Table[sequence, T.truncdiv(position, page)]
-                its_row[0] = position - T.truncdiv(position, page) * page
-                if T.cast(its_page[0], "int64") >= pages:
-                    its_page[0] = -1
+        if not is_q:
+            sequence: T.int32 = Sequences[token]
+            if sequence >= 0 and sequence < batch and position[0] >= 0:
+                if T.truncdiv(position[0], page) < width:
+                    its_page[0] = Table[sequence, T.truncdiv(position[0], page)]
+                    its_row[0] = position[0] - T.truncdiv(position[0], page) * page
+                    if T.cast(its_page[0], "int64") >= pages:
+                        its_page[0] = -1
+
+    def source(side):
+        """The head of an item: on the first side a query or a key, on the second a query or a value."""
+        other = K.ptr_to([token, h[0], 0]) if side == 0 or v is None else V.ptr_to([token, h[0], 0])
+        return T.if_then_else(is_q, Q.ptr_to([token, h[0], 0]), other)
 
     @T.inline
-    def store_result(whole, h, column, apart, count):
-        """Writes the `count` vectors of `result`: the first to `column` of a head, the second to `column + apart`."""
+    def store_result(whole, side, count):
+        """Writes the `count` vectors of `result`: the first to `column` of a head, the second `apart` behind."""
         if is_q:
-            Ys = T.decl_buffer((head,), dtype, data=Y.ptr_to([token, h, 0]), scope="global")
+            Ys = T.decl_buffer((head,), dtype, data=Y.ptr_to([token, h[0], 0]), scope="global")
             for n in T.unroll(count):
-                store_row(whole, Ys, column + n * apart, head, result, n * VEC, dtype, VEC)
+                store_row(whole, Ys, column[0] + n * apart[0], head, result, n * VEC, dtype, VEC)
         elif its_page[0] >= 0:
-            key = T.meta_var(K_cache.ptr_to([its_page[0], its_row[0], h, 0]))
-            there = T.decl_buffer((head,), cache, scope="global",
-                                  data=key if v is None else T.if_then_else(is_v, V_cache.ptr_to([its_page[0], its_row[0], h, 0]), key))
+            There = T.meta_var(K_cache if side == 0 or v is None else V_cache)
+            there = T.decl_buffer((head,), cache, data=There.ptr_to([its_page[0], its_row[0], h[0], 0]), scope="global")
             for n in T.unroll(count):
                 if EIGHT:
-                    to_8_bits(small, result, n * VEC, 1.0 / T.if_then_else(is_v, of_v, of_k), cache, VEC)
-                    store_row(whole, there, column + n * apart, head, small, 0, cache, VEC)
+                    to_8_bits(small, result, n * VEC, 1.0 / (of_k if side == 0 else of_v), cache, VEC)
+                    store_row(whole, there, column[0] + n * apart[0], head, small, 0, cache, VEC)
                 else:
-                    store_row(whole, there, column + n * apart, head, result, n * VEC, dtype, VEC)
+                    store_row(whole, there, column[0] + n * apart[0], head, result, n * VEC, dtype, VEC)
 
     @T.inline
     def norm_of(count):
@@ -756,60 +757,93 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
         scale[0] = T.rsqrt(squares[0] / T.cast(head, "float32") + eps)
 
     @T.inline
-    def turn_pair(u, column, apart):
-        """Normalizes and turns the two vectors of an item, those at `column` and at `column + apart`."""
-        widen(number, kept, u * 2 * VEC, 2 * VEC)
-        if normed > 0:
-            load_vector(weights, 0, W, column, head, dtype, VEC)
-            load_vector(weights, VEC, W, column + apart, head, dtype, VEC)
-            for e in T.unroll(2 * VEC):
-                number[e] = number[e] * scale[0] * T.cast(weights[e], "float32")
-        if column < pairs:
-            turn(number, c, s, cosines, sines, warp, column, pairs, interleaved, VEC)
-        for e in T.unroll(2 * VEC):
-            result[e] = T.cast(number[e], dtype)
+    def begin_items():
+        item: T.int32 = T.min(first, end - 1)
+        h[0] = T.truncdiv(item, of_head)
+        lane_of_head[0] = item - h[0] * of_head
 
     @T.inline
-    def find(u):
-        """The head of an item, and the columns of its two vectors. Items behind the last one are that one, which is loaded again and not stored."""
-        item: T.int32 = T.min(first + u * 32, end - 1)
-        h[0] = T.truncdiv(item, of_head)
-        column[0] = (item - h[0] * of_head) * VEC
+    def next_item(side):
+        """The item 32 behind. Key and value are in the same place."""
+        if is_q or SAME or side == 1:
+            h[0] += heads_of_warp
+            lane_of_head[0] += 32 - heads_of_warp * of_head
+            if lane_of_head[0] >= of_head:
+                h[0] += 1
+                lane_of_head[0] -= of_head
+
+    def inside(round, side):
+        """Whether the lane has this item; if not, it has a place behind the last one."""
+        return first + T.if_then_else(is_q, round * 64 + side * 32, round * of_round + (side * 32 if v is None else 0)) < end
+
+    def is_turned(side):
+        return (pairs > 0 or normed > 0) and (side == 0 or v is None or is_q)
+
+    @T.inline
+    def find_columns():
+        """The columns of the two vectors of an item: `column`, and `apart` behind."""
+        column[0] = lane_of_head[0] * VEC
         apart[0] = T.if_then_else(column[0] < pairs, pairs, half - pairs)
         column[0] = T.if_then_else(column[0] < pairs, column[0], column[0] + pairs)
 
     @T.inline
+    def turn_item(at):
+        """Normalizes and turns the two vectors of an item, to `result`."""
+        widen(number, kept, at, 2 * VEC)
+        if normed > 0:
+            W = T.decl_buffer((head,), dtype, data=T.if_then_else(is_q, Wq.data, Wk.data), scope="global")
+            load_vector(weights, 0, W, column[0], head, dtype, VEC)
+            load_vector(weights, VEC, W, column[0] + apart[0], head, dtype, VEC)
+            for e in T.unroll(2 * VEC):
+                number[e] = number[e] * scale[0] * T.cast(weights[e], "float32")
+        if column[0] < pairs:
+            turn(number, c, s, cosines, sines, warp, column[0], pairs, interleaved, VEC)
+        for e in T.unroll(2 * VEC):
+            result[e] = T.cast(number[e], dtype)
+
+    @T.inline
     def in_registers():
-        for u in T.unroll(ITEMS, annotations=BY_NVCC):
-            find(u)
-            Xs = T.decl_buffer((head,), dtype, data=From.ptr_to([h[0], 0]), scope="global")
-            load_vector(kept, u * 2 * VEC, Xs, column[0], head, dtype, VEC)
-            load_vector(kept, u * 2 * VEC + VEC, Xs, column[0] + apart[0], head, dtype, VEC)
+        begin_items()
+        for round in T.unroll(ROUNDS, annotations=BY_NVCC):
+            for side in [0, 1]:
+                find_columns()
+                # In place of an item behind the last one, the lane loads a part of the first head.
+                if not inside(round, side):
+                    h[0] = 0
+                Xs = T.decl_buffer((head,), dtype, data=source(side), scope="global")
+                load_vector(kept, (round * 2 + side) * 2 * VEC, Xs, column[0], head, dtype, VEC)
+                load_vector(kept, (round * 2 + side) * 2 * VEC + VEC, Xs, column[0] + apart[0], head, dtype, VEC)
+                next_item(side)
+        position[0] = Positions[token]
         find_row()
-        if turned:
-            angles(cosines, sines, warp, position, Frequencies, pairs, lane)
-        for u in T.unroll(ITEMS, annotations=BY_NVCC):
-            if first - lane + u * 32 < end:
-                if turned and normed > 0:
+        if pairs > 0:
+            angles(cosines, sines, warp, position[0], Frequencies, pairs, lane)
+        begin_items()
+        for round in T.unroll(ROUNDS, annotations=BY_NVCC):
+            for side in [0, 1]:
+                at = T.meta_var((round * 2 + side) * 2 * VEC)
+                # The norm takes the lanes behind the last item, too.
+                if is_turned(side) and normed > 0 and round < rounds:
                     squares[0] = 0.0
-                    widen(number, kept, u * 2 * VEC, 2 * VEC)
+                    widen(number, kept, at, 2 * VEC)
                     for e in T.unroll(2 * VEC):
                         squares[0] += number[e] * number[e]
                     norm_of(of_head)
-                if first + u * 32 < end:
-                    find(u)
-                    if turned:
-                        turn_pair(u, column[0], apart[0])
+                if inside(round, side):
+                    find_columns()
+                    if is_turned(side):
+                        turn_item(at)
                     else:
                         for e in T.unroll(2 * VEC):
-                            result[e] = kept[u * 2 * VEC + e]
-                    store_result(True, h[0], column[0], apart[0], 2)
+                            result[e] = kept[at + e]
+                    store_result(True, side, 2)
+                next_item(side)
 
     @T.inline
-    def turn_elements(row, column):
+    def turn_elements(row, W):
         """Normalizes and turns the vector of a head that is in `result`."""
         for e in T.unroll(VEC, annotations=BY_NVCC):
-            at: T.int32 = column + e
+            at: T.int32 = column[0] + e
             if at < head:
                 number[0] = T.cast(result[e], "float32")
                 if normed > 0:
@@ -826,41 +860,38 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
                 result[e] = T.cast(number[0], dtype)
 
     @T.inline
-    def by_heads():
+    def by_elements():
         """Heads of any length at any address, one after the other."""
+        position[0] = Positions[token]
         find_row()
-        if turned:
-            angles(cosines, sines, warp, position, Frequencies, pairs, lane)
+        if pairs > 0:
+            angles(cosines, sines, warp, position[0], Frequencies, pairs, lane)
         of_part: T.int32 = T.ceildiv(its_heads, T.if_then_else(is_q, of_q, of_keys))
+        apart[0] = 0
         for n in range(of_part):
-            h[0] = part * of_part + n
-            if h[0] < its_heads and (is_q or its_page[0] >= 0):
-                row = T.decl_buffer((head,), dtype, data=From.ptr_to([h[0], 0]), scope="global")
-                if turned and normed > 0:
-                    squares[0] = 0.0
-                    for turn in range(T.ceildiv(head, 32)):
-                        if turn * 32 + lane < head:
-                            squares[0] += T.cast(row[turn * 32 + lane], "float32") * T.cast(row[turn * 32 + lane], "float32")
-                    norm_of(32)
-                for turn in range(T.ceildiv(head, 32 * VEC)):
-                    column[0] = (turn * 32 + lane) * VEC
-                    load_row(False, result, 0, row, column[0], head, dtype, VEC)
-                    if turned:
-                        turn_elements(row, column[0])
-                    store_result(False, h[0], column[0], 0, 1)
+            for side in ([0] if v is None else [0, 1]):
+                h[0] = part * of_part + n
+                if h[0] < its_heads and ((is_q and side == 0) or its_page[0] >= 0):
+                    row = T.decl_buffer((head,), dtype, data=source(side), scope="global")
+                    W = T.decl_buffer((head,), dtype, data=T.if_then_else(is_q, Wq.data, Wk.data), scope="global")
+                    if is_turned(side) and normed > 0:
+                        squares[0] = 0.0
+                        for turn in range(T.ceildiv(head, 32)):
+                            if turn * 32 + lane < head:
+                                squares[0] += T.cast(row[turn * 32 + lane], "float32") * T.cast(row[turn * 32 + lane], "float32")
+                        norm_of(32)
+                    for turn in range(T.ceildiv(head, 32 * VEC)):
+                        column[0] = (turn * 32 + lane) * VEC
+                        load_row(False, result, 0, row, column[0], head, dtype, VEC)
+                        if is_turned(side):
+                            turn_elements(row, W)
+                        store_result(False, side, 1)
 
-    strides: T.let = T.cast(pairs, "int64") | q0 | q1 | y0 | y1 | a0 | a1 | k0 | k1 | k2
-    bits: T.let = (misaligned(Q.ptr_to([0, 0, 0])) | misaligned(Y.ptr_to([0, 0, 0])) | misaligned(K.ptr_to([0, 0, 0]))
-                   | misaligned(K_cache.ptr_to([0, 0, 0, 0])) | misaligned(Wq.ptr_to([0])) | misaligned(Wk.ptr_to([0])))
-    strides_of_v = T.meta_var(T.int64(0) if v is None else b0 | b1 | v0 | v1 | v2)
-    bits_of_v = T.meta_var(T.uint8(0) if v is None else misaligned(V.ptr_to([0, 0, 0])) | misaligned(V_cache.ptr_to([0, 0, 0, 0])))
-    if unit < tokens * warps:
-        # A norm needs the lanes of a head in one warp, and a power of two of them.
-        if ((strides | strides_of_v) % VEC == 0 and (bits | bits_of_v) == T.uint8(0) and head == of_head * (2 * VEC)
-                and (normed == 0 or (T.bitwise_and(of_head, of_head - 1) == 0 and of_head <= 32))):
+    if token < tokens:
+        if vectors != 0:
             in_registers()
         else:
-            by_heads()
+            by_elements()
 
 
 @T.prim_func

@@ -263,14 +263,16 @@ def groups(x: T.handle, q: T.handle, s: T.handle, of_tensor: T.float32, *, dtype
                 byte = T.cast(T.reinterpret("uint8", small), "int32")
                 if of_group > T.float32(0):
                     inverse = 1.0 / of_group
+                # Only a factor at an end of the range of float8 leaves numbers above 6, and by more than rounding.
+                if most[0] * inverse > T.float32(6.9):
+                    for v in T.unroll(16, annotations=BY_NVCC):
+                        wide[v] = T.max(T.min(wide[v], of_group * T.float32(6)), of_group * T.float32(-6))
             if most_bits >= T.uint32(0x7F800000):
                 byte = 0xFF if GROUP == 32 else 0x7F
             for w in T.unroll(2):
                 codes[w] = T.uint32(0)
                 for v in T.unroll(8, annotations=BY_NVCC):
                     number: T.float32 = wide[w * 8 + (7 - v)] * inverse
-                    if GROUP == 16:
-                        number = T.max(T.min(number, T.float32(6)), T.float32(-6))
                     # The power of two below it, at least 1. Float4 have half of its distance there, so behind an addition of 2^22 of it the last bits
                     # count them; the 3 makes the sum of these bits and of the exponent the code.
                     power: T.uint32 = T.max(T.reinterpret("uint32", number) & T.uint32(0x7F800000), T.uint32(0x3F800000))

@@ -81,10 +81,9 @@ def rope(x: T.handle, positions: T.handle, frequencies: T.handle, interleaved: T
     VEC = T.meta_var(vector(dtype))
     of_head: T.let = T.truncdiv(pairs + (VEC - 1), VEC)                 # lanes
     total: T.let = heads * of_head
-    slices: T.let = T.truncdiv(total + items * 32 - 1, items * 32)
     T.device_entry()
     after_previous()
-    block = T.cta_id([T.ceildiv(tokens * slices, WARPS)])
+    block, part = T.cta_id([T.ceildiv(tokens, WARPS), T.ceildiv(total, items * 32)])
     thread = T.thread_id([WARPS * 32])
     warp: T.let = thread // 32
     lane: T.let = thread % 32
@@ -97,10 +96,9 @@ def rope(x: T.handle, positions: T.handle, frequencies: T.handle, interleaved: T
     s = T.alloc_local((VEC,), "float32")
     h = T.alloc_local((1,), "int32")
     column = T.alloc_local((1,), "int32")
-    unit: T.int32 = block * WARPS + warp
-    token: T.int32 = T.min(T.truncdiv(unit, slices), tokens - 1)
-    first: T.int32 = (unit - T.truncdiv(unit, slices) * slices) * items * 32 + lane
-    end: T.int32 = T.min(first - lane + items * 32, total)
+    token: T.int32 = block * WARPS + warp
+    first: T.let = part * items * 32 + lane
+    end: T.let = T.min((part + 1) * items * 32, total)
 
     @T.inline
     def find(u):
@@ -131,11 +129,10 @@ def rope(x: T.handle, positions: T.handle, frequencies: T.handle, interleaved: T
     @T.inline
     def by_pairs():
         angles(cosines, sines, warp, Positions[token], Frequencies, pairs, lane)
-        of_slice: T.int32 = T.truncdiv(heads * pairs + slices - 1, slices)
-        begin: T.int32 = T.truncdiv(first, items * 32) * of_slice
-        for n in range(T.truncdiv(of_slice + 31, 32)):
+        begin: T.let = part * items * (32 * VEC)
+        for n in range(items * VEC):
             item: T.int32 = begin + n * 32 + lane
-            if item < T.min(begin + of_slice, heads * pairs):
+            if item < heads * pairs:
                 its_head: T.int32 = T.truncdiv(item, pairs)
                 p: T.int32 = item - its_head * pairs
                 at: T.int32 = T.if_then_else(interleaved != 0, 2 * p, p)
@@ -145,7 +142,7 @@ def rope(x: T.handle, positions: T.handle, frequencies: T.handle, interleaved: T
                 X[token, its_head, at] = T.cast(one * cosines[warp, p] - two * sines[warp, p], dtype)
                 X[token, its_head, at + apart] = T.cast(two * cosines[warp, p] + one * sines[warp, p], dtype)
 
-    if unit < tokens * slices:
+    if token < tokens:
         if misaligned(X.ptr_to([0, 0, 0])) == T.uint8(0) and (x_token | x_head | T.cast(pairs, "int64")) % VEC == 0:
             in_registers()
         else:

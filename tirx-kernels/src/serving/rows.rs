@@ -136,11 +136,13 @@ pub(super) fn threads_of_row(columns: usize, bytes: usize, rows: usize) -> Resul
 /// too few to occupy a GPU.
 pub(super) fn pairs_of_lane(tokens: usize, pairs: usize) -> Result<i32> {
     let of_warp = pairs.div_ceil(32).max(1);
+    if of_warp > 65535 {
+        return Err(Error::Shape(format!(
+            "a launch takes heads of a token with at most {} bytes",
+            65535 * 1024
+        )));
+    }
     let of_lane = (tokens.saturating_mul(of_warp) / (THREADS_OF_GPU / 64)).clamp(1, of_warp.min(4));
-    number(
-        tokens.saturating_mul(of_warp.div_ceil(of_lane)),
-        "the number of tokens, times the warps of each,",
-    )?;
     Ok(of_lane as i32)
 }
 
@@ -178,7 +180,7 @@ mod tests {
         assert_eq!(pairs_of_lane(1, 384).unwrap(), 1);
         assert_eq!(pairs_of_lane(1 << 20, 32).unwrap(), 1);
         assert_eq!(pairs_of_lane(1, 0).unwrap(), 1);
-        assert!(pairs_of_lane(1 << 31, 32).is_err());
+        assert!(pairs_of_lane(1, 1 << 22).is_err());
     }
 
     #[test]
