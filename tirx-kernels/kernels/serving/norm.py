@@ -59,10 +59,8 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
         s_outer, s_inner = T.int64(), T.int64()
         S = T.match_buffer(s, (outer, inner), "float32", strides=(s_outer, s_inner))
     VEC = T.meta_var(vector(dtype))
-    # The launch computes these, once.
-    share: T.let = T.float32(1) / T.cast(columns, "float32")   # of an element in a mean
+    share: T.let = T.float32(1) / T.cast(columns, "float32")   # of an element in a mean; the launch computes it
     strides: T.let = x_outer | x_inner | y_outer | y_inner | r_outer | r_inner | T.cast(columns, "int64")
-    short: T.let = strides % VEC == 0 and columns <= CACHED * VEC * threads and of_w > 0 and (of_b > 0) == (centered != 0)
     T.device_entry()
     after_previous()
     block = T.cta_id([T.ceildiv(outer * inner, T.truncdiv(THREADS, threads))])
@@ -173,9 +171,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
 
     @T.inline
     def in_registers(has_residual, layer):
-        """A row of whole vectors, each in the registers of a thread, with W, and with B if it is a LayerNorm."""
-        for c in T.unroll(CACHED, annotations=BY_NVCC):
-            load_vector(kept, c * VEC, Xs, c * step + begin, columns, dtype, VEC)
+        """A row of whole vectors, each in the registers of a thread, with W, and with B if it is a LayerNorm. X is loaded."""
         if has_residual:
             for c in T.unroll(CACHED, annotations=BY_NVCC):
                 # X in place of R behind the row's end: another thread may write the vector that is loaded there.
@@ -277,7 +273,9 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     if s is not None:
         most[0] = 0.0
         largest[0] = 0.0
-    if bits == T.uint8(0) and short:
+    if bits == T.uint8(0) and strides % VEC == 0 and columns <= CACHED * step and of_w > 0 and (of_b > 0) == (centered != 0):
+        for c in T.unroll(CACHED, annotations=BY_NVCC):
+            load_vector(kept, c * VEC, Xs, c * step + begin, columns, dtype, VEC)
         if centered != 0:
             if of_r > 0:
                 in_registers(True, True)

@@ -637,6 +637,23 @@ TOKENS = 4                                   # of a block that appends; each has
 ROUNDS = 2                                   # of pairs of vectors that a lane appends; a round has two
 
 
+# sim: append(dtype="bfloat16", of_k=None, of_v=None)
+#   q: bfloat16[3x80x32] = 1 + (i + j + k) % 7
+#   y: bfloat16[3x80x32] = 0 -> (1 + (i + j + k + 8) % 7 if k < 8 else -1 - (i + j + k - 8) % 7) if k < 16 else 1 + (i + j + k) % 7 +- 1e-5
+#   k: bfloat16[3x40x32] = 1 + (i + j + k) % 5
+#   v: bfloat16[3x40x32] = 1 + (i + j + k) % 3
+#   k_cache: bfloat16[2x4x40x32] = 9 -> 9 if i == 0 or j < 3 else (1 + (k + l + 8) % 5 if l < 8 else -1 - (k + l - 8) % 5) if l < 16 else 1 + (k + l) % 5 +- 1e-5
+#   v_cache: bfloat16[2x4x40x32] = 9 -> 9 if i == 0 or j < 3 else 1 + (k + l) % 3
+#   table: int32[1x2] = 1 - j
+#   sequences: int32[3] = 5 * i
+#   positions: int32[3] = 3
+#   frequencies: float32[8] = 1.5707964
+#   w_q: bfloat16[0] = 0
+#   w_k: bfloat16[0] = 0
+#   interleaved = 0
+#   eps = 0.0
+#   vectors = 1
+#   rounds = 2
 @T.jit
 def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cache: T.handle, v_cache: T.Optional(T.handle), table: T.handle,
            sequences: T.handle, positions: T.handle, frequencies: T.handle, w_q: T.handle, w_k: T.handle, interleaved: T.int32, eps: T.float32,
@@ -681,9 +698,11 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
     # The parts of a token that are queries, and those that are keys and values.
     of_q: T.let = T.truncdiv(heads_of_q * of_head + rounds * 64 - 1, rounds * 64)
     of_keys: T.let = T.truncdiv(heads * of_head + rounds * of_round - 1, rounds * of_round)
+    parts: T.let = of_q + of_keys
     T.device_entry()
     after_previous()
-    block, number_of_part = T.cta_id([T.ceildiv(tokens, TOKENS), of_q + of_keys])
+    # The parts of a token are next to each other.
+    block = T.cta_id([T.ceildiv(tokens, TOKENS) * parts])
     thread = T.thread_id([TOKENS * 32])
     warp: T.let = thread // 32
     lane: T.let = thread % 32
@@ -705,7 +724,8 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
     its_page = T.alloc_local((1,), "int32")
     its_row = T.alloc_local((1,), "int32")
     position = T.alloc_local((1,), "int32")
-    token: T.int32 = block * TOKENS + warp
+    token: T.let = T.truncdiv(block, parts) * TOKENS + warp
+    number_of_part: T.let = block - T.truncdiv(block, parts) * parts
     is_q: T.let = number_of_part < of_q
     part: T.let = T.if_then_else(is_q, number_of_part, number_of_part - of_q)
     its_heads: T.let = T.if_then_else(is_q, heads_of_q, heads)

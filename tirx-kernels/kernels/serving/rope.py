@@ -66,6 +66,18 @@ WARPS = 4                                    # of a block; each has heads of one
 ITEMS = 4                                    # pairs of vectors that a lane has at most
 
 
+# sim: rope(dtype="float32")
+#   x: float32[2x20x20] = 1 + i + j + k -> (0 - (9 + i + j + k) if k < 8 else i + j + k - 7) if k < 16 else 1 + i + j + k +- 1e-5
+#   positions: int32[2] = 1
+#   frequencies: float32[8] = 1.5707964
+#   interleaved = 0
+#   items = 2
+# sim: rope(dtype="float32")
+#   x: float32[2x20x19] = 1 + i + j + k -> (0 - (2 + i + j + k) if k % 2 == 0 else i + j + k) if k < 18 else 1 + i + j + k +- 1e-5
+#   positions: int32[2] = 1
+#   frequencies: float32[9] = 1.5707964
+#   interleaved = 1
+#   items = 2
 @T.jit
 def rope(x: T.handle, positions: T.handle, frequencies: T.handle, interleaved: T.int32, items: T.int32, *, dtype: T.constexpr):
     """Turns X `[tokens, heads, head]` in place: pair p is the elements 2 p and 2 p + 1 if `interleaved`, else p and p + pairs. Elements
@@ -81,9 +93,11 @@ def rope(x: T.handle, positions: T.handle, frequencies: T.handle, interleaved: T
     VEC = T.meta_var(vector(dtype))
     of_head: T.let = T.truncdiv(pairs + (VEC - 1), VEC)                 # lanes
     total: T.let = heads * of_head
+    parts: T.let = T.truncdiv(total + items * 32 - 1, items * 32)
     T.device_entry()
     after_previous()
-    block, part = T.cta_id([T.ceildiv(tokens, WARPS), T.ceildiv(total, items * 32)])
+    # The parts of a token are next to each other.
+    block = T.cta_id([T.ceildiv(tokens, WARPS) * parts])
     thread = T.thread_id([WARPS * 32])
     warp: T.let = thread // 32
     lane: T.let = thread % 32
@@ -96,7 +110,8 @@ def rope(x: T.handle, positions: T.handle, frequencies: T.handle, interleaved: T
     s = T.alloc_local((VEC,), "float32")
     h = T.alloc_local((1,), "int32")
     column = T.alloc_local((1,), "int32")
-    token: T.int32 = block * WARPS + warp
+    token: T.let = T.truncdiv(block, parts) * WARPS + warp
+    part: T.let = block - T.truncdiv(block, parts) * parts
     first: T.let = part * items * 32 + lane
     end: T.let = T.min((part + 1) * items * 32, total)
 

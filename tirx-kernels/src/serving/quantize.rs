@@ -260,7 +260,11 @@ fn groups<T: Element + Number>(
             scales.reshape_mut([1, 1, of_scales])?,
         )
     } else {
-        (three(x, "X")?, three_mut(&mut q, "Q")?, three_mut(scales, "the scales")?)
+        (
+            three(x, "X")?,
+            three_mut(&mut q, "Q")?,
+            three_mut(scales, "the scales")?,
+        )
     };
     number(x.len() / 16 + 512, "the sixteenth of the elements")?;
     let constexpr = kernels::quantize_groups::Constexpr { GROUP: group as i64 };

@@ -21,7 +21,7 @@ pub struct Rope<'a> {
 /// Stores keys and values, `[tokens, heads of K, head]`, in the pages of their sequences.
 ///
 /// Token t belongs to row `sequences[t]` of the page table and has the position `positions[t]`. A token with a negative position, or with a
-/// position that has no page, is left out: padding costs nothing. With `rope` the keys are turned by their positions.
+/// position that has no page, is left out: padding costs a read. With `rope` the keys are turned by their positions.
 ///
 /// A float8 cache gets the nearest numbers, at most 448 in magnitude; [`append_scaled`] divides by factors first.
 ///
