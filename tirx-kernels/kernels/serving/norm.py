@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm.script import tirx as T
 
 from quantize import factor, to_8_bits
-from rows import BY_NVCC, CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum, store_row, vector
+from rows import BY_NVCC, CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum, store_row, vector, widen
 
 
 # sim: norm(dtype="float32", s=None)
@@ -59,6 +59,8 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
         s_outer, s_inner = T.int64(), T.int64()
         S = T.match_buffer(s, (outer, inner), "float32", strides=(s_outer, s_inner))
     VEC = T.meta_var(vector(dtype))
+    share: T.let = T.float32(1) / T.cast(columns, "float32")   # of an element in a mean; the launch computes it
+    strides: T.let = x_outer | x_inner | y_outer | y_inner | r_outer | r_inner | T.cast(columns, "int64")
     T.device_entry()
     after_previous()
     block = T.cta_id([T.ceildiv(outer * inner, T.truncdiv(THREADS, threads))])
@@ -68,10 +70,14 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     kept = T.alloc_local((CACHED * VEC,), dtype)
     other = T.alloc_local((CACHED * VEC,), dtype)
     shift = T.alloc_local((VEC,), dtype)
+    wide = T.alloc_local((VEC,), "float32")
+    of_other = T.alloc_local((VEC,), "float32")
+    of_shift = T.alloc_local((VEC,), "float32")
     two = T.alloc_local((2,), "float32")
     if s is not None:
         last_parts = T.alloc_shared((WARPS,), "float32")
         most = T.alloc_local((1,), "float32")
+        largest = T.alloc_local((1,), "float32")
         small = T.alloc_local((VEC,), target)
     total = T.alloc_local((1,), "float32")
     mean = T.alloc_local((1,), "float32")
@@ -86,8 +92,6 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     i: T.int32 = row - o * inner
     step: T.int32 = threads * VEC
     begin: T.int32 = T.bitwise_and(thread, threads - 1) * VEC
-    share: T.float32 = 1.0 / T.cast(columns, "float32")        # of an element in a mean
-    strides: T.let = x_outer | x_inner | y_outer | y_inner | r_outer | r_inner | T.cast(columns, "int64")
     bits: T.let = (misaligned(X.ptr_to([0, 0, 0])) | misaligned(Y.ptr_to([0, 0, 0])) | misaligned(R.ptr_to([0, 0, 0]))
                    | misaligned(W.ptr_to([0])) | misaligned(B.ptr_to([0])))
     Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([o, i, 0]), scope="global")
@@ -102,26 +106,30 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
 
     @T.inline
     def add(to, at):
+        widen(wide, to, at, VEC)
+        widen(of_other, other, at, VEC)
         for pair in T.unroll(VEC // 2):
             for e in T.unroll(2):
-                two[e] = T.cast(to[at + pair * 2 + e], "float32") + T.cast(other[at + pair * 2 + e], "float32")
+                two[e] = wide[pair * 2 + e] + of_other[pair * 2 + e]
             round_two(to, at + pair * 2)
 
     @T.inline
     def count(whole, of, at, column, has_mean):
         """Adds the squares of the numbers, or of their deviations if there is a mean."""
+        widen(wide, of, at, VEC)
         for v in T.unroll(VEC):
             if inside(whole, column, v, last):
-                value: T.float32 = T.cast(of[at + v], "float32")
+                value: T.float32 = wide[v]
                 if has_mean:
                     value = value - mean[0]
                 total[0] += value * value
 
     @T.inline
     def add_up(whole, of, at, column):
+        widen(wide, of, at, VEC)
         for v in T.unroll(VEC):
             if inside(whole, column, v, last):
-                total[0] += T.cast(of[at + v], "float32")
+                total[0] += wide[v]
 
     @T.inline
     def average():
@@ -132,22 +140,29 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     @T.inline
     def normalize(of, at, inverse, at_w, has_mean, has_shift):
         """With W in `other` and B in `shift`."""
+        widen(wide, of, at, VEC)
+        widen(of_other, other, at_w, VEC)
+        if has_shift:
+            widen(of_shift, shift, 0, VEC)
         for pair in T.unroll(VEC // 2):
             for e in T.unroll(2):
-                value: T.float32 = T.cast(of[at + pair * 2 + e], "float32")
+                value: T.float32 = wide[pair * 2 + e]
                 if has_mean:
                     value = value - mean[0]
-                value = value * inverse * (T.cast(other[at_w + pair * 2 + e], "float32") + offset_of_w)
+                value = value * inverse * (of_other[pair * 2 + e] + offset_of_w)
                 if has_shift:
-                    value = value + T.cast(shift[pair * 2 + e], "float32")
+                    value = value + of_shift[pair * 2 + e]
                 two[e] = value
+                if s is not None:
+                    largest[0] = T.max(largest[0], T.fabs(value))
             round_two(of, at + pair * 2)
 
     @T.inline
     def most_of_row(whole, of, at, column):
+        widen(wide, of, at, VEC)
         for v in T.unroll(VEC):
             if inside(whole, column, v, last):
-                most[0] = T.max(most[0], T.fabs(T.cast(of[at + v], "float32")))
+                most[0] = T.max(most[0], T.fabs(wide[v]))
 
     @T.inline
     def store_8_bits(whole, of, at, column, inverse):
@@ -156,9 +171,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
 
     @T.inline
     def in_registers(has_residual, layer):
-        """A row of whole vectors, each in the registers of a thread, with W, and with B if it is a LayerNorm."""
-        for c in T.unroll(CACHED, annotations=BY_NVCC):
-            load_vector(kept, c * VEC, Xs, c * step + begin, columns, dtype, VEC)
+        """A row of whole vectors, each in the registers of a thread, with W, and with B if it is a LayerNorm. X is loaded."""
         if has_residual:
             for c in T.unroll(CACHED, annotations=BY_NVCC):
                 # X in place of R behind the row's end: another thread may write the vector that is loaded there.
@@ -167,6 +180,8 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
             for c in T.unroll(CACHED, annotations=BY_NVCC):
                 add(kept, c * VEC)
                 store_row(True, Rs, c * step + begin, last, kept, c * VEC, dtype, VEC)
+        for c in T.unroll(CACHED, annotations=BY_NVCC):
+            load_vector(other, c * VEC, W, c * step + begin, columns, dtype, VEC)
         if layer:
             for c in T.unroll(CACHED, annotations=BY_NVCC):
                 add_up(True, kept, c * VEC, c * step + begin)
@@ -176,18 +191,21 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
         row_sum(total, more_parts, thread, threads)
         inverse: T.float32 = T.rsqrt(total[0] * share + eps)
         for c in T.unroll(CACHED, annotations=BY_NVCC):
-            load_vector(other, c * VEC, W, c * step + begin, columns, dtype, VEC)
-        for c in T.unroll(CACHED, annotations=BY_NVCC):
             if layer:
                 load_vector(shift, 0, B, c * step + begin, columns, dtype, VEC)
+            if s is not None:
+                largest[0] = 0.0
             normalize(kept, c * VEC, inverse, c * VEC, layer, layer)
-            if s is None:
+            if s is not None:
+                if c * step + begin < last:
+                    most[0] = T.max(most[0], largest[0])
+        if s is None:
+            for c in T.unroll(CACHED, annotations=BY_NVCC):
                 store_row(True, Ys, c * step + begin, last, kept, c * VEC, dtype, VEC)
-            else:
-                most_of_row(True, kept, c * VEC, c * step + begin)
-        if s is not None:
+        else:
             row_max(most, last_parts, thread, threads)
-            of_row: T.float32 = factor(most[0], target)
+            # Rounding keeps the order, so the greatest number rounded is the greatest of the rounded ones.
+            of_row: T.float32 = factor(T.cast(T.cast(most[0], dtype), "float32"), target)
             for c in T.unroll(CACHED, annotations=BY_NVCC):
                 store_8_bits(True, kept, c * VEC, c * step + begin, 1.0 / of_row)
             if T.bitwise_and(thread, threads - 1) == 0 and last > 0:
@@ -254,7 +272,10 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     total[0] = 0.0
     if s is not None:
         most[0] = 0.0
+        largest[0] = 0.0
     if bits == T.uint8(0) and strides % VEC == 0 and columns <= CACHED * step and of_w > 0 and (of_b > 0) == (centered != 0):
+        for c in T.unroll(CACHED, annotations=BY_NVCC):
+            load_vector(kept, c * VEC, Xs, c * step + begin, columns, dtype, VEC)
         if centered != 0:
             if of_r > 0:
                 in_registers(True, True)

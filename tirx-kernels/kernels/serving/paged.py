@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rope import MAX_PAIRS, angles
+from rope import MAX_PAIRS, angles, turn
 from quantize import to_8_bits
-from rows import BY_NVCC, BYTES, after_previous, load, misaligned, store, vector
+from rows import BY_NVCC, BYTES, after_previous, load, load_row, load_vector, misaligned, store, store_row, vector, widen
 
 LOG2_E = 1.4426950408889634
 KEYS = 16                                    # keys of a warp's tile
@@ -231,7 +231,7 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
         for c in T.unroll(KEYS * LANES // 32):
             row: T.int32 = c * (32 // LANES) + lane // LANES
             here: T.uint32 = T.bitwise_and(present[0] >> T.uint32(c * (32 // LANES)), T.uint32(1))
-            for side in T.unroll(2):
+            for side in [0, 1]:
                 its: T.int64 = T.tvm_warp_shuffle(0xFFFFFFFF, place[0], row + side * 16, 32, 32)
                 for g in T.unroll(CHUNKS // LANES):
                     # The lower bits of chunk and row that are not the lane's.
@@ -633,18 +633,40 @@ def latent(q: T.handle, kv: T.handle, table: T.handle, lengths: T.handle, o: T.h
                 T.float32(1), ROWS, LATENT, dtype)
 
 
-HEADS = 8                                    # of a token, whose queries or keys a block appends
+TOKENS = 4                                   # of a block that appends; each has a warp
+ROUNDS = 2                                   # of pairs of vectors that a lane appends; a round has two
 
 
+# sim: append(dtype="bfloat16", of_k=None, of_v=None)
+#   q: bfloat16[3x80x32] = 1 + (i + j + k) % 7
+#   y: bfloat16[3x80x32] = 0 -> (1 + (i + j + k + 8) % 7 if k < 8 else -1 - (i + j + k - 8) % 7) if k < 16 else 1 + (i + j + k) % 7 +- 1e-5
+#   k: bfloat16[3x40x32] = 1 + (i + j + k) % 5
+#   v: bfloat16[3x40x32] = 1 + (i + j + k) % 3
+#   k_cache: bfloat16[2x4x40x32] = 9 -> 9 if i == 0 or j < 3 else (1 + (k + l + 8) % 5 if l < 8 else -1 - (k + l - 8) % 5) if l < 16 else 1 + (k + l) % 5 +- 1e-5
+#   v_cache: bfloat16[2x4x40x32] = 9 -> 9 if i == 0 or j < 3 else 1 + (k + l) % 3
+#   table: int32[1x2] = 1 - j
+#   sequences: int32[3] = 5 * i
+#   positions: int32[3] = 3
+#   frequencies: float32[8] = 1.5707964
+#   w_q: bfloat16[0] = 0
+#   w_k: bfloat16[0] = 0
+#   interleaved = 0
+#   eps = 0.0
+#   vectors = 1
+#   rounds = 2
 @T.jit
 def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cache: T.handle, v_cache: T.Optional(T.handle), table: T.handle,
            sequences: T.handle, positions: T.handle, frequencies: T.handle, w_q: T.handle, w_k: T.handle, interleaved: T.int32, eps: T.float32,
-           of_k: T.Optional(T.float32), of_v: T.Optional(T.float32), *, dtype: T.constexpr):
+           vectors: T.int32, rounds: T.int32, of_k: T.Optional(T.float32), of_v: T.Optional(T.float32), *, dtype: T.constexpr):
     """Writes key and value of each token, `[tokens, heads, head]`, to the row of its position in the pages of its sequence. If there are
     frequencies, the keys are turned by their positions first, and with the weights of a norm each key is normalized before. Tokens without a row (a
     negative position, no page) are left out. Queries, if there are any, are normalized and turned as the keys are, and written to Y.
 
-    Without V it writes keys alone. With `of_k` and `of_v` the caches are float8, and these are the factors of their numbers."""
+    Without V it writes keys alone. With `of_k` and `of_v` the caches are float8, and these are the factors of their numbers.
+
+    A warp has a part of a token: queries, or keys and values. A lane has two pairs of vectors in each of `rounds` rounds, two of queries, or one of keys
+    and the same of values. They are loaded before the position and the page are known, and the angles are computed meanwhile. This takes heads that
+    consist of such pairs at multiples of 16 bytes, as `vectors` tells; others are taken by elements."""
     EIGHT = T.meta_var(of_k is not None)
     cache = T.meta_var("float8_e4m3fn" if EIGHT else dtype)
     tokens, heads, head, page, batch, width, pairs = (T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32(), T.int32())
@@ -667,128 +689,229 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
     Wq = T.match_buffer(w_q, (normed,), dtype)
     Wk = T.match_buffer(w_k, (normed,), dtype)
     VEC = T.meta_var(vector(dtype))
+    # Both pairs of a round are of the same tensor.
+    SAME = T.meta_var(v is None)
+    half: T.let = T.truncdiv(head, 2)
+    of_head: T.let = T.truncdiv(head + (2 * VEC - 1), 2 * VEC)          # pairs of vectors
+    heads_of_warp: T.let = T.truncdiv(32, of_head)
+    of_round: T.let = 64 if v is None else 32                           # lanes, or twice as many if both pairs are of the same tensor
+    # The parts of a token that are queries, and those that are keys and values.
+    of_q: T.let = T.truncdiv(heads_of_q * of_head + rounds * 64 - 1, rounds * 64)
+    of_keys: T.let = T.truncdiv(heads * of_head + rounds * of_round - 1, rounds * of_round)
+    parts: T.let = of_q + of_keys
     T.device_entry()
     after_previous()
-    token, block = T.cta_id([tokens, T.ceildiv(heads_of_q + heads, HEADS)])
-    tid = T.thread_id([128])
-    cosines = T.alloc_shared((MAX_PAIRS,), "float32")
-    sines = T.alloc_shared((MAX_PAIRS,), "float32")
-    inverses = T.alloc_shared((HEADS,), "float32")             # of the norms
-    one = T.alloc_local((VEC,), dtype)
-    others = T.alloc_local((VEC,), dtype)
-    number = T.alloc_local((VEC,), "float32")
-    if v is not None:
-        two = T.alloc_local((VEC,), dtype)
-    if EIGHT:
-        small = T.alloc_local((VEC,), cache)
-    position: T.int32 = Positions[token]
-    sequence: T.int32 = Sequences[token]
-    its_page: T.int32 = -1
-    its_row: T.int32 = 0
-    if sequence >= 0 and sequence < batch and position >= 0:
-        if T.truncdiv(position, page) < width:
-            its_page = Table[sequence, T.truncdiv(position, page)]
-            its_row = position - T.truncdiv(position, page) * page
-    has_row: T.let = its_page >= 0 and T.cast(its_page, "int64") < pages
-    groups: T.let = T.truncdiv(head + (VEC - 1), VEC)
-    # Queries first, then keys.
-    first: T.let = block * HEADS
+    # The parts of a token are next to each other.
+    block = T.cta_id([T.ceildiv(tokens, TOKENS) * parts])
+    thread = T.thread_id([TOKENS * 32])
+    warp: T.let = thread // 32
+    lane: T.let = thread % 32
+    cosines = T.alloc_shared((TOKENS, MAX_PAIRS), "float32")
+    sines = T.alloc_shared((TOKENS, MAX_PAIRS), "float32")
+    kept = T.alloc_local((ROUNDS * 4 * VEC,), dtype)
+    weights = T.alloc_local((2 * VEC,), dtype)
+    result = T.alloc_local((2 * VEC,), dtype)
+    small = T.alloc_local((VEC,), cache)
+    number = T.alloc_local((2 * VEC,), "float32")
+    c = T.alloc_local((VEC,), "float32")
+    s = T.alloc_local((VEC,), "float32")
+    squares = T.alloc_local((1,), "float32")
+    scale = T.alloc_local((1,), "float32")
+    h = T.alloc_local((1,), "int32")
+    lane_of_head = T.alloc_local((1,), "int32")
+    column = T.alloc_local((1,), "int32")
+    apart = T.alloc_local((1,), "int32")
+    its_page = T.alloc_local((1,), "int32")
+    its_row = T.alloc_local((1,), "int32")
+    position = T.alloc_local((1,), "int32")
+    token: T.let = T.truncdiv(block, parts) * TOKENS + warp
+    number_of_part: T.let = block - T.truncdiv(block, parts) * parts
+    is_q: T.let = number_of_part < of_q
+    part: T.let = T.if_then_else(is_q, number_of_part, number_of_part - of_q)
+    its_heads: T.let = T.if_then_else(is_q, heads_of_q, heads)
+    step: T.let = T.if_then_else(is_q, 64, of_round)
+    first: T.let = part * rounds * step + lane
+    end: T.let = T.min((part + 1) * rounds * step, its_heads * of_head)
 
     @T.inline
-    def norm(source, h, place):
-        """The inverse of the norm of a head, by a warp."""
-        row = T.decl_buffer((head,), dtype, data=source.ptr_to([token, h, 0]), scope="global")
-        number[0] = 0.0
-        for step in range(T.truncdiv(groups + 31, 32)):
-            column: T.int32 = (step * 32 + tid % 32) * VEC
-            if column < head:
-                load(one, 0, row, column, head, misaligned(row.ptr_to([0])) == T.uint8(0), dtype, VEC)
-                for e in T.unroll(VEC):
-                    number[0] += T.cast(one[e], "float32") * T.cast(one[e], "float32")
-        for power in T.unroll(5):
-            number[0] += T.tvm_warp_shuffle_xor(0xFFFFFFFF, number[0], 1 << power, 32, 32)
-        if tid % 32 == 0:
-            inverses[place] = T.rsqrt(number[0] / T.cast(head, "float32") + eps)
+    def find_row():
+        its_page[0] = -1
+        its_row[0] = 0
+        if not is_q:
+            sequence: T.int32 = Sequences[token]
+            if sequence >= 0 and sequence < batch and position[0] >= 0:
+                if T.truncdiv(position[0], page) < width:
+                    its_page[0] = Table[sequence, T.truncdiv(position[0], page)]
+                    its_row[0] = position[0] - T.truncdiv(position[0], page) * page
+                    if T.cast(its_page[0], "int64") >= pages:
+                        its_page[0] = -1
+
+    def source(side):
+        """The head of an item: on the first side a query or a key, on the second a query or a value."""
+        other = K.ptr_to([token, h[0], 0]) if side == 0 or v is None else V.ptr_to([token, h[0], 0])
+        return T.if_then_else(is_q, Q.ptr_to([token, h[0], 0]), other)
 
     @T.inline
-    def turn(row, column, W, place, aligned):
-        """Normalizes and turns a vector of a head, which is in `one`."""
-        scale: T.float32 = 1.0
-        if normed > 0:
-            scale = inverses[place]
-        for e in T.unroll(VEC):
-            number[e] = T.cast(one[e], "float32")
-            if normed > 0:
-                number[e] = number[e] * scale * T.cast(W[T.min(column + e, head - 1)], "float32")
-        if column < 2 * pairs:
-            if interleaved != 0:
-                for e in T.unroll(VEC // 2):
-                    if column + 2 * e < 2 * pairs:
-                        at: T.int32 = column // 2 + e
-                        x: T.float32 = number[2 * e]
-                        number[2 * e] = x * cosines[at] - number[2 * e + 1] * sines[at]
-                        number[2 * e + 1] = number[2 * e + 1] * cosines[at] + x * sines[at]
-            else:
-                # The other elements of the pairs; they are in the cache lines that the row's other threads load.
-                if T.truncmod(pairs, VEC) == 0:
-                    load(others, 0, row, T.if_then_else(column < pairs, column + pairs, column - pairs), head, aligned, dtype, VEC)
-                else:
-                    for e in T.unroll(VEC):
-                        if column + e < 2 * pairs:
-                            others[e] = row[T.if_then_else(column + e < pairs, column + e + pairs, column + e - pairs)]
-                for e in T.unroll(VEC):
-                    if column + e < 2 * pairs:
-                        at: T.int32 = T.if_then_else(column + e < pairs, column + e, column + e - pairs)
-                        x: T.float32 = T.cast(others[e], "float32")
-                        if normed > 0:
-                            x = x * scale * T.cast(W[T.if_then_else(column + e < pairs, at + pairs, at)], "float32")
-                        number[e] = number[e] * cosines[at] + x * T.if_then_else(column + e < pairs, 0.0 - sines[at], sines[at])
-        for e in T.unroll(VEC):
-            one[e] = T.cast(number[e], dtype)
-
-    if has_row or first < heads_of_q:
-        angles(cosines, sines, position, Frequencies, pairs, tid, 128)
-        if normed > 0:
-            for c in range(HEADS // 4):
-                place: T.int32 = c * 4 + tid // 32
-                if first + place < heads_of_q:
-                    norm(Q, first + place, place)
-                elif first + place < heads_of_q + heads:
-                    norm(K, first + place - heads_of_q, place)
-        T.cuda.cta_sync()
-        for c in range(T.truncdiv(HEADS * groups + 127, 128)):
-            place: T.int32 = T.truncdiv(c * 128 + tid, groups)
-            column: T.int32 = (c * 128 + tid - place * groups) * VEC
-            h: T.int32 = first + place - heads_of_q
-            if place < HEADS and h < 0:
-                Qs = T.decl_buffer((head,), dtype, data=Q.ptr_to([token, first + place, 0]), scope="global")
-                Ys = T.decl_buffer((head,), dtype, data=Y.ptr_to([token, first + place, 0]), scope="global")
-                bits: T.uint8 = misaligned(Q.ptr_to([token, first + place, 0])) | misaligned(Y.ptr_to([token, first + place, 0]))
-                load(one, 0, Qs, column, head, bits == T.uint8(0), dtype, VEC)
-                turn(Qs, column, Wq, place, bits == T.uint8(0))
-                store(Ys, column, head, one, 0, bits == T.uint8(0), dtype, VEC)
-            if place < HEADS and h >= 0 and h < heads and has_row:
-                Ks = T.decl_buffer((head,), dtype, data=K.ptr_to([token, h, 0]), scope="global")
-                Kc = T.decl_buffer((head,), cache, data=K_cache.ptr_to([its_page, its_row, h, 0]), scope="global")
-                bits: T.uint8 = misaligned(K.ptr_to([token, h, 0])) | misaligned(K_cache.ptr_to([its_page, its_row, h, 0]))
-                if v is not None:
-                    Vs = T.decl_buffer((head,), dtype, data=V.ptr_to([token, h, 0]), scope="global")
-                    Vc = T.decl_buffer((head,), cache, data=V_cache.ptr_to([its_page, its_row, h, 0]), scope="global")
-                    bits_of_v: T.uint8 = misaligned(V.ptr_to([token, h, 0])) | misaligned(V_cache.ptr_to([its_page, its_row, h, 0]))
-                    load(two, 0, Vs, column, head, bits_of_v == T.uint8(0), dtype, VEC)
-                load(one, 0, Ks, column, head, bits == T.uint8(0), dtype, VEC)
-                if v is not None:
-                    if EIGHT:
-                        to_8_bits(small, two, 0, 1.0 / of_v, cache, VEC)
-                        store(Vc, column, head, small, 0, bits_of_v == T.uint8(0), cache, VEC)
-                    else:
-                        store(Vc, column, head, two, 0, bits_of_v == T.uint8(0), dtype, VEC)
-                turn(Ks, column, Wk, place, bits == T.uint8(0))
+    def store_result(whole, side, count):
+        """Writes the `count` vectors of `result`: the first to `column` of a head, the second `apart` behind."""
+        if is_q:
+            Ys = T.decl_buffer((head,), dtype, data=Y.ptr_to([token, h[0], 0]), scope="global")
+            for n in T.unroll(count):
+                store_row(whole, Ys, column[0] + n * apart[0], head, result, n * VEC, dtype, VEC)
+        elif its_page[0] >= 0:
+            There = T.meta_var(K_cache if side == 0 or v is None else V_cache)
+            there = T.decl_buffer((head,), cache, data=There.ptr_to([its_page[0], its_row[0], h[0], 0]), scope="global")
+            for n in T.unroll(count):
                 if EIGHT:
-                    to_8_bits(small, one, 0, 1.0 / of_k, cache, VEC)
-                    store(Kc, column, head, small, 0, bits == T.uint8(0), cache, VEC)
+                    to_8_bits(small, result, n * VEC, 1.0 / (of_k if side == 0 else of_v), cache, VEC)
+                    store_row(whole, there, column[0] + n * apart[0], head, small, 0, cache, VEC)
                 else:
-                    store(Kc, column, head, one, 0, bits == T.uint8(0), dtype, VEC)
+                    store_row(whole, there, column[0] + n * apart[0], head, result, n * VEC, dtype, VEC)
+
+    @T.inline
+    def norm_of(count):
+        """The factor of a head, from the sums of squares of `count` lanes, a power of two."""
+        for power in T.unroll(5):
+            if (1 << power) < count:
+                squares[0] += T.tvm_warp_shuffle_xor(0xFFFFFFFF, squares[0], 1 << power, 32, 32)
+        scale[0] = T.rsqrt(squares[0] / T.cast(head, "float32") + eps)
+
+    @T.inline
+    def begin_items():
+        item: T.int32 = T.min(first, end - 1)
+        h[0] = T.truncdiv(item, of_head)
+        lane_of_head[0] = item - h[0] * of_head
+
+    @T.inline
+    def next_item(side):
+        """The item 32 behind. Key and value are in the same place."""
+        if is_q or SAME or side == 1:
+            h[0] += heads_of_warp
+            lane_of_head[0] += 32 - heads_of_warp * of_head
+            if lane_of_head[0] >= of_head:
+                h[0] += 1
+                lane_of_head[0] -= of_head
+
+    def inside(round, side):
+        """Whether the lane has this item; if not, it has a place behind the last one."""
+        return first + T.if_then_else(is_q, round * 64 + side * 32, round * of_round + (side * 32 if v is None else 0)) < end
+
+    def is_turned(side):
+        return (pairs > 0 or normed > 0) and (side == 0 or v is None or is_q)
+
+    @T.inline
+    def find_columns():
+        """The columns of the two vectors of an item: `column`, and `apart` behind."""
+        column[0] = lane_of_head[0] * VEC
+        apart[0] = T.if_then_else(column[0] < pairs, pairs, half - pairs)
+        column[0] = T.if_then_else(column[0] < pairs, column[0], column[0] + pairs)
+
+    @T.inline
+    def turn_item(at):
+        """Normalizes and turns the two vectors of an item, to `result`."""
+        widen(number, kept, at, 2 * VEC)
+        if normed > 0:
+            W = T.decl_buffer((head,), dtype, data=T.if_then_else(is_q, Wq.data, Wk.data), scope="global")
+            load_vector(weights, 0, W, column[0], head, dtype, VEC)
+            load_vector(weights, VEC, W, column[0] + apart[0], head, dtype, VEC)
+            for e in T.unroll(2 * VEC):
+                number[e] = number[e] * scale[0] * T.cast(weights[e], "float32")
+        if column[0] < pairs:
+            turn(number, c, s, cosines, sines, warp, column[0], pairs, interleaved, VEC)
+        for e in T.unroll(2 * VEC):
+            result[e] = T.cast(number[e], dtype)
+
+    @T.inline
+    def in_registers():
+        begin_items()
+        for round in T.unroll(ROUNDS, annotations=BY_NVCC):
+            for side in [0, 1]:
+                find_columns()
+                # In place of an item behind the last one, the lane loads a part of the first head.
+                if not inside(round, side):
+                    h[0] = 0
+                Xs = T.decl_buffer((head,), dtype, data=source(side), scope="global")
+                load_vector(kept, (round * 2 + side) * 2 * VEC, Xs, column[0], head, dtype, VEC)
+                load_vector(kept, (round * 2 + side) * 2 * VEC + VEC, Xs, column[0] + apart[0], head, dtype, VEC)
+                next_item(side)
+        position[0] = Positions[token]
+        find_row()
+        if pairs > 0:
+            angles(cosines, sines, warp, position[0], Frequencies, pairs, lane)
+        begin_items()
+        for round in T.unroll(ROUNDS, annotations=BY_NVCC):
+            for side in [0, 1]:
+                at = T.meta_var((round * 2 + side) * 2 * VEC)
+                # The norm takes the lanes behind the last item, too.
+                if is_turned(side) and normed > 0 and round < rounds:
+                    squares[0] = 0.0
+                    widen(number, kept, at, 2 * VEC)
+                    for e in T.unroll(2 * VEC):
+                        squares[0] += number[e] * number[e]
+                    norm_of(of_head)
+                if inside(round, side):
+                    find_columns()
+                    if is_turned(side):
+                        turn_item(at)
+                    else:
+                        for e in T.unroll(2 * VEC):
+                            result[e] = kept[at + e]
+                    store_result(True, side, 2)
+                next_item(side)
+
+    @T.inline
+    def turn_elements(row, W):
+        """Normalizes and turns the vector of a head that is in `result`."""
+        for e in T.unroll(VEC, annotations=BY_NVCC):
+            at: T.int32 = column[0] + e
+            if at < head:
+                number[0] = T.cast(result[e], "float32")
+                if normed > 0:
+                    number[0] = number[0] * scale[0] * T.cast(W[at], "float32")
+                if at < 2 * pairs:
+                    second: T.int32 = T.if_then_else(interleaved != 0, at % 2, T.cast(at >= pairs, "int32"))
+                    distance: T.int32 = T.if_then_else(interleaved != 0, 1, pairs)
+                    pair: T.int32 = T.if_then_else(interleaved != 0, T.truncdiv(at, 2), at - second * pairs)
+                    other: T.int32 = T.if_then_else(second != 0, at - distance, at + distance)
+                    number[1] = T.cast(row[other], "float32")
+                    if normed > 0:
+                        number[1] = number[1] * scale[0] * T.cast(W[other], "float32")
+                    number[0] = number[0] * cosines[warp, pair] + number[1] * T.if_then_else(second != 0, sines[warp, pair], 0.0 - sines[warp, pair])
+                result[e] = T.cast(number[0], dtype)
+
+    @T.inline
+    def by_elements():
+        """Heads of any length at any address, one after the other."""
+        position[0] = Positions[token]
+        find_row()
+        if pairs > 0:
+            angles(cosines, sines, warp, position[0], Frequencies, pairs, lane)
+        of_part: T.int32 = T.ceildiv(its_heads, T.if_then_else(is_q, of_q, of_keys))
+        apart[0] = 0
+        for n in range(of_part):
+            for side in ([0] if v is None else [0, 1]):
+                h[0] = part * of_part + n
+                if h[0] < its_heads and ((is_q and side == 0) or its_page[0] >= 0):
+                    row = T.decl_buffer((head,), dtype, data=source(side), scope="global")
+                    W = T.decl_buffer((head,), dtype, data=T.if_then_else(is_q, Wq.data, Wk.data), scope="global")
+                    if is_turned(side) and normed > 0:
+                        squares[0] = 0.0
+                        for turn in range(T.ceildiv(head, 32)):
+                            if turn * 32 + lane < head:
+                                squares[0] += T.cast(row[turn * 32 + lane], "float32") * T.cast(row[turn * 32 + lane], "float32")
+                        norm_of(32)
+                    for turn in range(T.ceildiv(head, 32 * VEC)):
+                        column[0] = (turn * 32 + lane) * VEC
+                        load_row(False, result, 0, row, column[0], head, dtype, VEC)
+                        if is_turned(side):
+                            turn_elements(row, W)
+                        store_result(False, side, 1)
+
+    if token < tokens:
+        if vectors != 0:
+            in_registers()
+        else:
+            by_elements()
 
 
 @T.prim_func

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import BY_NVCC, CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, store_row, vector
+from rows import BY_NVCC, CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, store_row, vector, widen
 
 LARGEST = {"float8_e4m3fn": 448.0, "int8": 127.0}
 BLOCK = 128                                  # rows and columns with a common factor in `blocks`
+UNITS = 2                                    # units of 16 numbers that a thread has in `groups`
 
 
 @T.inline
 def most_of(most, source, at, count, whole, column, columns):
     """The maximum of `most[0]` and the magnitudes of a vector, up to the end of its row."""
+    wide = T.alloc_local((count,), "float32")
+    widen(wide, source, at, count)
     for v in T.unroll(count):
         if inside(whole, column, v, columns):
-            most[0] = T.max(most[0], T.fabs(T.cast(source[at + v], "float32")))
+            most[0] = T.max(most[0], T.fabs(wide[v]))
 
 
 def factor(most, target):
@@ -26,9 +29,11 @@ def factor(most, target):
 @T.inline
 def to_8_bits(to, source, at, inverse, target, count):
     """The numbers times `inverse`, rounded to the nearest."""
+    wide = T.alloc_local((count,), "float32")
+    widen(wide, source, at, count)
     if target == "int8":
         for v in T.unroll(count):
-            value: T.float32 = T.max(T.min(T.cast(source[at + v], "float32") * inverse, T.float32(127)), T.float32(-127))
+            value: T.float32 = T.max(T.min(wide[v] * inverse, T.float32(127)), T.float32(-127))
             # The last byte of value + 1.5 * 2^23 is the rounded value: an addition costs less than two conversions.
             to[v] = T.cast(T.reinterpret("int32", value + T.float32(12582912.0)), target)
     else:
@@ -36,7 +41,7 @@ def to_8_bits(to, source, at, inverse, target, count):
         two = T.alloc_local((2,), "float32")
         for pair in T.unroll(count // 2):
             for e in T.unroll(2):
-                two[e] = T.cast(source[at + pair * 2 + e], "float32") * inverse
+                two[e] = wide[pair * 2 + e] * inverse
             for e in T.vectorized(2):
                 to[pair * 2 + e] = T.cast(two[e], target)
 
@@ -192,7 +197,7 @@ def blocks(x: T.handle, q: T.handle, s: T.handle, *, dtype: T.constexpr):
 @T.jit
 def groups(x: T.handle, q: T.handle, s: T.handle, of_tensor: T.float32, *, dtype: T.constexpr, GROUP: T.constexpr):
     """Float4 (e2m1) with a factor for each GROUP columns: a power of two in 8 bits for 32 (MXFP4), a float8 for 16 (NVFP4). A number is the float4
-    times the factor, for NVFP4 also times `of_tensor`. The number with the even column is in the low half of a byte of Q. A thread has 16 numbers.
+    times the factor, for NVFP4 also times `of_tensor`. The number with the even column is in the low half of a byte of Q. A thread has UNITS times 16 numbers.
 
     A group with a number that is not finite has a factor that is none."""
     outer, inner, columns, pairs, of_row = T.int32(), T.int32(), T.int32(), T.int32(), T.int32()
@@ -201,67 +206,91 @@ def groups(x: T.handle, q: T.handle, s: T.handle, of_tensor: T.float32, *, dtype
     Q = T.match_buffer(q, (outer, inner, pairs), "uint8", strides=(q_outer, q_inner, 1))
     S = T.match_buffer(s, (outer, inner, of_row), "uint8", strides=(s_outer, s_inner, 1))
     VEC = T.meta_var(vector(dtype))
+    of_columns: T.let = T.truncdiv(columns, 16)
     T.device_entry()
     after_previous()
-    block = T.cta_id([T.ceildiv(outer * inner * T.truncdiv(columns, 16), THREADS)])
+    block = T.cta_id([T.ceildiv(outer * inner * of_columns, UNITS * THREADS)])
     thread = T.thread_id([THREADS])
-    numbers = T.alloc_local((16,), dtype)
+    numbers = T.alloc_local((UNITS * 16,), dtype)
+    wide = T.alloc_local((16,), "float32")
     codes = T.alloc_local((2,), "uint32")
-    unit: T.int32 = block * THREADS + thread
-    of_columns: T.int32 = T.truncdiv(columns, 16)
-    row: T.int32 = T.min(T.truncdiv(unit, of_columns), outer * inner - 1)
-    column: T.int32 = (unit - T.truncdiv(unit, of_columns) * of_columns) * 16
-    o: T.int32 = T.truncdiv(row, inner)
-    i: T.int32 = row - o * inner
-    Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([o, i, 0]), scope="global")
-    if T.bitwise_or(misaligned(X.ptr_to([0, 0, 0])), T.cast((x_outer | x_inner) % VEC, "uint8")) == T.uint8(0):
-        for v in T.unroll(16 // VEC, annotations=BY_NVCC):
-            load_vector(numbers, v * VEC, Xs, column + v * VEC, columns, dtype, VEC)
-    else:
-        for v in T.unroll(16, annotations=BY_NVCC):
-            numbers[v] = Xs[column + v]
-    # As integers, the bits of magnitudes are ordered like the magnitudes, and those of numbers that are not finite are the greatest.
-    most: T.int32 = 0
-    for v in T.unroll(16, annotations=BY_NVCC):
-        most = T.max(most, T.bitwise_and(T.reinterpret("int32", T.cast(numbers[v], "float32")), 0x7FFFFFFF))
-    byte: T.uint32 = T.uint32(0)
-    inverse: T.float32 = 0.0
-    if GROUP == 32:
-        most = T.max(most, T.tvm_warp_shuffle_xor(0xFFFFFFFF, most, 1, 32, 32))
-        # The least power of two that is not below a sixth of the largest magnitude.
-        sixth: T.uint32 = T.reinterpret("uint32", T.reinterpret("float32", most) / 6.0)
-        byte = T.if_then_else(most == 0, T.uint32(127), (sixth + T.uint32(0x007FFFFF)) >> T.uint32(23))
-        if most >= 0x7F800000:
-            byte = T.uint32(255)
-        inverse = T.reinterpret("float32", (T.uint32(254) - T.min(byte, T.uint32(254))) << T.uint32(23))
-    else:
-        small: T.float8_e4m3fn = T.cast(T.min(T.reinterpret("float32", most) / 6.0 / of_tensor, T.float32(448)), "float8_e4m3fn")
-        whole: T.float32 = T.cast(small, "float32") * of_tensor
-        byte = T.cast(T.reinterpret("uint8", small), "uint32")
-        if most >= 0x7F800000:
-            byte = T.uint32(0x7F)
-        if whole > T.float32(0):
-            inverse = 1.0 / whole
-    for w in T.unroll(2):
-        codes[w] = T.uint32(0)
-        for v in T.unroll(8, annotations=BY_NVCC):
-            number: T.float32 = T.cast(numbers[w * 8 + v], "float32") * inverse
-            size: T.float32 = T.min(T.fabs(number), T.float32(6))
-            # Rounded to halves up to 2, to ones up to 4, to twos up to 6: of the three roundings, the one that counts least is the right one. Behind
-            # an addition of 2^22, 2^23 and 2^24, the last bits count.
-            halves: T.uint32 = T.reinterpret("uint32", size + T.float32(4194304.0)) - T.uint32(0x4A800000)
-            ones: T.uint32 = T.reinterpret("uint32", size + T.float32(8388608.0)) - T.uint32(0x4B000000 - 2)
-            twos: T.uint32 = T.reinterpret("uint32", size + T.float32(16777216.0)) - T.uint32(0x4B800000 - 4)
-            code: T.uint32 = T.min(halves, T.min(ones, twos))
-            sign: T.uint32 = (T.reinterpret("uint32", number) >> T.uint32(28)) & T.uint32(8)
-            codes[w] = codes[w] | ((code | sign) << T.uint32(v * 4))
-    if unit < outer * inner * of_columns:
-        if T.bitwise_and(misaligned(Q.ptr_to([o, i, 0])), T.uint8(3)) == T.uint8(0):
-            Qs = T.decl_buffer((T.truncdiv(pairs, 4),), "uint32", data=Q.ptr_to([o, i, 0]), scope="global")
+    two_codes = T.decl_buffer((1,), "uint32x2", data=codes.data, scope="local")
+    at = T.alloc_local((UNITS, 3), "int32")
+    most = T.alloc_local((1,), "float32")
+
+    @T.inline
+    def find(u):
+        """The place of a unit of 16 numbers: two outer dimensions and the column. Units behind the last one have the place of the last one."""
+        unit: T.int32 = T.min((block * UNITS + u) * THREADS + thread, outer * inner * of_columns - 1)
+        row: T.int32 = 0
+        if outer * inner > 1:
+            row = T.truncdiv(unit, of_columns)
+        at[u, 0] = 0
+        if outer > 1:
+            at[u, 0] = T.truncdiv(row, inner)
+        at[u, 1] = row - at[u, 0] * inner
+        at[u, 2] = (unit - row * of_columns) * 16
+
+    @T.inline
+    def quantize_units(whole):
+        for u in T.unroll(UNITS, annotations=BY_NVCC):
+            find(u)
+            Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([at[u, 0], at[u, 1], 0]), scope="global")
+            if whole:
+                for v in T.unroll(16 // VEC, annotations=BY_NVCC):
+                    load_vector(numbers, u * 16 + v * VEC, Xs, at[u, 2] + v * VEC, columns, dtype, VEC)
+            else:
+                for v in T.unroll(16, annotations=BY_NVCC):
+                    numbers[u * 16 + v] = Xs[at[u, 2] + v]
+        for u in T.unroll(UNITS, annotations=BY_NVCC):
+            most[0] = 0.0
+            widen(wide, numbers, u * 16, 16)
+            for v in T.unroll(16, annotations=BY_NVCC):
+                most[0] = T.ptx.max_f32(most[0], T.fabs(wide[v]), nan=True)
+            if GROUP == 32:
+                of_neighbor: T.float32 = T.tvm_warp_shuffle_xor(0xFFFFFFFF, most[0], 1, 32, 32)
+                most[0] = T.ptx.max_f32(most[0], of_neighbor, nan=True)
+            most_bits: T.uint32 = T.reinterpret("uint32", most[0])
+            byte: T.int32 = 0
+            inverse: T.float32 = 0.0
+            if GROUP == 32:
+                # The least power of two that is not below a sixth of the largest magnitude: a sixth of 1.5 is a quarter.
+                byte = T.if_then_else(most_bits == T.uint32(0), 127, T.max(T.cast((most_bits + T.uint32(0x003FFFFF)) >> T.uint32(23), "int32") - 2, 0))
+                inverse = T.reinterpret("float32", (254 - byte) << 23)
+            else:
+                small: T.float8_e4m3fn = T.cast(T.min(most[0] / 6.0 / of_tensor, T.float32(448)), "float8_e4m3fn")
+                of_group: T.float32 = T.cast(small, "float32") * of_tensor
+                byte = T.cast(T.reinterpret("uint8", small), "int32")
+                if of_group > T.float32(0):
+                    inverse = 1.0 / of_group
+                # Only a factor at an end of the range of float8 leaves numbers above 6, and by more than rounding.
+                if most[0] * inverse > T.float32(6.9):
+                    for v in T.unroll(16, annotations=BY_NVCC):
+                        wide[v] = T.max(T.min(wide[v], of_group * T.float32(6)), of_group * T.float32(-6))
+            if most_bits >= T.uint32(0x7F800000):
+                byte = 0xFF if GROUP == 32 else 0x7F
             for w in T.unroll(2):
-                Qs[T.truncdiv(column, 8) + w] = codes[w]
-        else:
-            for e in T.unroll(8, annotations=BY_NVCC):
-                Q[o, i, T.truncdiv(column, 2) + e] = T.cast((codes[e // 4] >> T.uint32(e % 4 * 8)) & T.uint32(255), "uint8")
-        if column % GROUP == 0:
-            S[o, i, T.truncdiv(column, GROUP)] = T.cast(byte, "uint8")
+                codes[w] = T.uint32(0)
+                for v in T.unroll(8, annotations=BY_NVCC):
+                    number: T.float32 = wide[w * 8 + (7 - v)] * inverse
+                    # The power of two below it, at least 1. Float4 have half of its distance there, so behind an addition of 2^22 of it the last bits
+                    # count them; the 3 makes the sum of these bits and of the exponent the code.
+                    power: T.uint32 = T.max(T.reinterpret("uint32", number) & T.uint32(0x7F800000), T.uint32(0x3F800000))
+                    sum: T.uint32 = T.reinterpret("uint32", T.reinterpret("float32", power) * T.float32(4194307.0) + T.fabs(number))
+                    sign: T.uint32 = T.reinterpret("uint32", number) >> T.uint32(28)
+                    codes[w] = (codes[w] << T.uint32(4)) | ((((sum + (sum >> T.uint32(22))) ^ sign) & T.uint32(7)) ^ sign)
+            if (block * UNITS + u) * THREADS + thread < outer * inner * of_columns:
+                if whole:
+                    Qs = T.decl_buffer((T.truncdiv(pairs, 8),), "uint32x2", data=Q.ptr_to([at[u, 0], at[u, 1], 0]), scope="global")
+                    Qs[T.truncdiv(at[u, 2], 16)] = two_codes[0]
+                else:
+                    for e in T.unroll(8, annotations=BY_NVCC):
+                        Q[at[u, 0], at[u, 1], T.truncdiv(at[u, 2], 2) + e] = T.cast((codes[e // 4] >> T.uint32(e % 4 * 8)) & T.uint32(255), "uint8")
+                if at[u, 2] % GROUP == 0:
+                    S[at[u, 0], at[u, 1], T.truncdiv(at[u, 2], GROUP)] = T.cast(byte, "uint8")
+
+    bits: T.let = misaligned(X.ptr_to([0, 0, 0])) | misaligned(Q.ptr_to([0, 0, 0]))
+    if bits == T.uint8(0) and (x_outer | x_inner) % VEC == 0 and (q_outer | q_inner) % 8 == 0:
+        quantize_units(True)
+    else:
+        quantize_units(False)

@@ -54,7 +54,7 @@ def load_vector(to, at, row, column, columns, dtype, count):
     """The `count` elements, 16 bytes, of an aligned row from `column` on, or the row's last ones if they are behind its end."""
     here = T.decl_buffer((columns // count,), dtype + "x" + str(count), data=row.data, scope="global")
     there = T.decl_buffer((at // count + 1,), dtype + "x" + str(count), data=to.data, scope="local")
-    there[at // count] = here[T.truncdiv(T.min(column, columns - count), count)]
+    there[at // count] = here[T.min(column, columns - count) // count]
 
 
 @T.inline
@@ -80,6 +80,20 @@ def store(row, column, columns, source, at, aligned, dtype, count):
         for v in T.unroll(count):
             if column + v < columns:
                 row[column + v] = source[at + v]
+
+
+@T.inline
+def widen(to, source, at, count):
+    """`count` elements from `source[at]` on as float32. Of two bfloat16 in a word, one is shifted and the other is the word's upper half; nvcc takes
+    three instructions for the two if it has them as elements."""
+    if source.dtype == "bfloat16":
+        words = T.decl_buffer(((at + count) // 2,), "uint32", data=source.data, scope="local")
+        for pair in T.unroll(count // 2):
+            to[pair * 2] = T.reinterpret("float32", words[at // 2 + pair] << T.uint32(16))
+            to[pair * 2 + 1] = T.reinterpret("float32", words[at // 2 + pair] & T.uint32(0xFFFF0000))
+    else:
+        for e in T.unroll(count):
+            to[e] = T.cast(source[at + e], "float32")
 
 
 @T.inline

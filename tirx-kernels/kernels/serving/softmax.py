@@ -8,7 +8,7 @@ from rows import BY_NVCC, CACHED, THREADS, WARPS, after_previous, inside, load_r
 
 LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453
-AT_ONCE = 4                                  # vectors of logits that a thread has in flight
+AT_ONCE = 2                                  # vectors of logits that a thread has in flight
 
 
 # sim: softmax(dtype="float32")

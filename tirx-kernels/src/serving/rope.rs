@@ -3,7 +3,7 @@
 use tirx_rt::{AsTensor, AsTensorMut, Stream};
 
 use super::Element;
-use super::rows::{has_shape, number};
+use super::rows::{has_shape, number, pairs_of_lane};
 use crate::generated::kernels;
 use crate::{Error, Result};
 
@@ -85,7 +85,8 @@ pub fn apply<T: Element>(
     number(tokens, "the number of tokens")?;
     number(heads.saturating_mul(head), "the number of elements of a token")?;
     let interleaved = i32::from(pairs == Pairs::Interleaved);
-    kernels::rope::<T>(stream, x, positions, frequencies, interleaved)?;
+    let of_lane = pairs_of_lane(tokens, heads * (of_pairs * size_of::<T>()).div_ceil(16))?;
+    kernels::rope::<T>(stream, x, positions, frequencies, interleaved, of_lane)?;
     Ok(())
 }
 

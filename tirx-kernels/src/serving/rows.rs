@@ -132,6 +132,20 @@ pub(super) fn threads_of_row(columns: usize, bytes: usize, rows: usize) -> Resul
     Ok(threads as i32)
 }
 
+/// For rotary embedding and appending: the pairs of vectors that a lane has, if each token has `pairs` of them. A lane has four, or fewer if tokens are
+/// too few to occupy a GPU.
+pub(super) fn pairs_of_lane(tokens: usize, pairs: usize) -> Result<i32> {
+    let of_warp = pairs.div_ceil(32).max(1);
+    if of_warp > 65535 {
+        return Err(Error::Shape(format!(
+            "a launch takes heads of a token with at most {} bytes",
+            65535 * 1024
+        )));
+    }
+    let of_lane = (tokens.saturating_mul(of_warp) / (THREADS_OF_GPU / 64)).clamp(1, of_warp.min(4));
+    Ok(of_lane as i32)
+}
+
 /// For work on single elements, where a thread has some vectors of 16 bytes: the warps of a segment of a row, and the segments of a row.
 pub(super) fn segments_of_row(
     columns: usize,
@@ -157,6 +171,17 @@ pub(super) fn segments_of_row(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lane_has_four_pairs_of_many_tokens_and_one_of_few() {
+        // 48 heads of 16 vectors.
+        assert_eq!(pairs_of_lane(16_384, 384).unwrap(), 4);
+        assert_eq!(pairs_of_lane(128, 384).unwrap(), 1);
+        assert_eq!(pairs_of_lane(1, 384).unwrap(), 1);
+        assert_eq!(pairs_of_lane(1 << 20, 32).unwrap(), 1);
+        assert_eq!(pairs_of_lane(1, 0).unwrap(), 1);
+        assert!(pairs_of_lane(1, 1 << 22).is_err());
+    }
 
     #[test]
     fn a_thread_holds_four_vectors_of_many_rows_and_one_of_few() {

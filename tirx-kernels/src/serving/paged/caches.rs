@@ -3,7 +3,7 @@
 use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor};
 
 use super::super::rope::{MAX_PAIRS, Pairs};
-use super::super::rows::{has_shape, number, same_shape};
+use super::super::rows::{has_shape, number, pairs_of_lane, same_shape};
 use super::elements::Append;
 use super::{CacheElement, Cached, Element, Factors, check_rows_of_table};
 use crate::generated::kernels;
@@ -21,7 +21,7 @@ pub struct Rope<'a> {
 /// Stores keys and values, `[tokens, heads of K, head]`, in the pages of their sequences.
 ///
 /// Token t belongs to row `sequences[t]` of the page table and has the position `positions[t]`. A token with a negative position, or with a
-/// position that has no page, is left out: padding costs nothing. With `rope` the keys are turned by their positions.
+/// position that has no page, is left out: padding costs a read. With `rope` the keys are turned by their positions.
 ///
 /// A float8 cache gets the nearest numbers, at most 448 in magnitude; [`append_scaled`] divides by factors first.
 ///
@@ -209,7 +209,12 @@ fn store<T: Element, C: Cached<T>>(
         "with the heads of K",
     )?;
     check_tokens(count, sequences, positions, table, page)?;
-    let mut strides = vec![k.strides(), v.strides(), k_cache.strides(), v_cache.strides()];
+    let mut tensors = vec![
+        (k.address(), k.strides()),
+        (v.address(), v.strides()),
+        (k_cache.address(), k_cache.strides()),
+        (v_cache.address(), v_cache.strides()),
+    ];
     let mut of_q = 0;
     if let Some((q, y)) = &queries {
         of_q = match *q.shape() {
@@ -223,7 +228,7 @@ fn store<T: Element, C: Cached<T>>(
             "with the tokens and heads as long as those of K",
         )?;
         same_shape(("Q", q.shape()), ("the result of the queries", y.shape()))?;
-        strides.extend([q.strides(), y.strides()]);
+        tensors.extend([(q.address(), q.strides()), (y.address(), y.strides())]);
     }
     if count == 0 || queries.is_none() && (k.is_empty() || k_cache.is_empty() || table.is_empty()) {
         return Ok(());
@@ -233,7 +238,7 @@ fn store<T: Element, C: Cached<T>>(
             "queries are appended with keys, caches and a page table that have elements".into(),
         ));
     }
-    if strides.iter().any(|strides| strides.last() != Some(&1)) {
+    if tensors.iter().any(|(_, strides)| strides.last() != Some(&1)) {
         return Err(Error::Shape("heads are contiguous".into()));
     }
     number(
@@ -273,6 +278,12 @@ fn store<T: Element, C: Cached<T>>(
             }
         }
     }
+    // The lanes that normalize a head are in one warp, and a power of two.
+    let lanes = head / 16;
+    let with_norms = heads.norms.is_none()
+        || (lanes.is_power_of_two() && lanes <= 32 && weights.iter().all(|w| w.address().is_multiple_of(16)));
+    let vectors = consist_of_vectors(head, &tensors) && pairs.is_multiple_of(8) && with_norms;
+    let rounds = rounds_of_lane(count, of_q + 2 * of_k, head)?;
     let (mut no_pages, mut k_cache) = k_cache.split_at_mut(0, 0)?;
     let mut no_queries = no_pages.as_bits_mut::<T>()?;
     let mut no_queries = no_queries.reshape_mut([count, 0, head])?;
@@ -295,9 +306,32 @@ fn store<T: Element, C: Cached<T>>(
             weights,
             interleaved,
             eps,
+            vectors: i32::from(vectors),
+            rounds,
             factors: heads.factors,
         },
     )
+}
+
+/// Whether heads of these tensors, given by addresses and strides, consist of pairs of vectors of eight elements, at multiples of 16 bytes, or of 8
+/// in a float8 cache.
+pub(super) fn consist_of_vectors(head: usize, tensors: &[(u64, &[usize])]) -> bool {
+    let aligned = |(address, strides): &(u64, &[usize])| {
+        address.is_multiple_of(16)
+            && strides
+                .iter()
+                .rev()
+                .skip(1)
+                .all(|stride| stride.is_multiple_of(8))
+    };
+    head.is_multiple_of(16) && tensors.iter().all(aligned)
+}
+
+/// The rounds in which a lane appends two pairs of vectors, for tokens with `heads` heads of queries, keys and values: two, or one if tokens are
+/// too few to occupy a GPU.
+pub(super) fn rounds_of_lane(tokens: usize, heads: usize, head: usize) -> Result<i32> {
+    let pairs = heads * head.div_ceil(16);
+    Ok((pairs_of_lane(tokens, pairs)? / 2).max(1))
 }
 
 /// Checks the sequence and the position of each token, and the page table `[batch, most pages]`.

@@ -74,10 +74,10 @@ macro_rules! caches {
                     return Err(Error::Shape("factors belong to caches of float8".into()));
                 }
                 let Append {
-                    q, y, k, v, k_cache, v_cache, table, sequences, positions, frequencies, weights, interleaved, eps, ..
+                    q, y, k, v, k_cache, v_cache, table, sequences, positions, frequencies, weights, interleaved, eps, vectors, rounds, ..
                 } = call;
                 Ok(kernels::paged_append::<$ty>(
-                    stream, q, y, k, v, k_cache, v_cache, table, sequences, positions, frequencies, weights[0], weights[1], interleaved, eps,
+                    stream, q, y, k, v, k_cache, v_cache, table, sequences, positions, frequencies, weights[0], weights[1], interleaved, eps, vectors, rounds,
                 )?)
             }
         }
@@ -94,10 +94,10 @@ macro_rules! caches {
 
             fn append(stream: &Stream, call: Append<'_, $ty, f8e4m3>) -> Result<()> {
                 let Append {
-                    q, y, k, v, k_cache, v_cache, table, sequences, positions, frequencies, weights, interleaved, eps, factors,
+                    q, y, k, v, k_cache, v_cache, table, sequences, positions, frequencies, weights, interleaved, eps, vectors, rounds, factors,
                 } = call;
                 Ok(kernels::paged_append_fp8::<$ty>(
-                    stream, q, y, k, v, k_cache, v_cache, table, sequences, positions, frequencies, weights[0], weights[1], interleaved, eps,
+                    stream, q, y, k, v, k_cache, v_cache, table, sequences, positions, frequencies, weights[0], weights[1], interleaved, eps, vectors, rounds,
                     factors.k, factors.v,
                 )?)
             }
@@ -195,5 +195,7 @@ pub struct Append<'a, T: tirx_rt::Element, C: tirx_rt::Element> {
     pub(super) weights: [&'a Tensor<T>; 2],
     pub(super) interleaved: i32,
     pub(super) eps: f32,
+    pub(super) vectors: i32,
+    pub(super) rounds: i32,
     pub(super) factors: Factors,
 }

@@ -3,7 +3,7 @@
 use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor};
 
 use super::super::rows::{has_shape, number};
-use super::caches::check_tokens;
+use super::caches::{check_tokens, consist_of_vectors, rounds_of_lane};
 use super::{Division, Element, Options, Workspace, check_cache, check_table, four, ranges_that_fit};
 use crate::generated::kernels;
 use crate::{Error, Result};
@@ -177,6 +177,13 @@ pub fn append_latent<T: Element>(
     }
     let keys = keys.unsqueeze(1)?;
     let mut cache = cache.unsqueeze_mut(2)?;
+    let vectors = consist_of_vectors(
+        OF_KEY,
+        &[
+            (keys.address(), keys.strides()),
+            (cache.address(), cache.strides()),
+        ],
+    );
     // No queries, no rotary embedding, no norm.
     let (mut no_pages, mut cache) = cache.split_at_mut(0, 0)?;
     let mut no_queries = no_pages.reshape_mut([tokens, 0, OF_KEY])?;
@@ -196,6 +203,8 @@ pub fn append_latent<T: Element>(
         &no_weights,
         0,
         0.0,
+        i32::from(vectors),
+        rounds_of_lane(tokens, 1, OF_KEY)?,
     )?;
     Ok(())
 }
