@@ -158,6 +158,9 @@ def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), r
     # Few long copies keep as many bytes under way as many short ones, with fewer barriers.
     LENGTH, STAGES = T.meta_var({16: (256, 5), 64: (128, 6), 128: (128, 8)}[BN])      # in bytes
     BK = T.meta_var(LENGTH // BYTES[dtype])
+    # One row of tiles reads B once. Otherwise B would evict the instructions of the kernels between the products of a model, and the little that they
+    # load, from the L2 cache.
+    HINT = T.meta_var("evict_first" if BN < 128 else "")
     out = T.meta_var(out or dtype)
     BATCH, M, N, K, A, B, C = operands(a, b, c, dtype, False, TRANS_B, out)
     if alpha is not None:
@@ -185,26 +188,29 @@ def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), r
     pool.commit()
     T.ptx.fence.mbarrier_init()
     steps: T.let = T.truncdiv(K + (BK - 1), BK)
-    first: T.let = T.truncdiv(steps * part, SPLIT)
-    last: T.let = T.truncdiv(steps * (part + 1), SPLIT)
-    batch: T.let = T.truncmod(rows, BATCH)
-    n: T.let = across * BM
-    m: T.let = T.truncdiv(rows, BATCH) * BN
+    first: T.int32 = T.truncdiv(steps * part, SPLIT)
+    last: T.int32 = T.truncdiv(steps * (part + 1), SPLIT)
+    batch: T.int32 = T.truncmod(rows, BATCH)
+    n: T.int32 = across * BM
+    m: T.int32 = T.truncdiv(rows, BATCH) * BN
     T.cuda.cta_sync()
     ring = PipelineState(STAGES, 0)
     if group == 1 and warp == 0:
         if early == 0:
             T.ptx.griddepcontrol.wait()
         if T.ptx.elect_sync():
-            for k in range(first, last):
+            # Not unrolled, as the loop for A below: the first copies wait for the fetch of fewer instructions.
+            for k in T.serial(first, last, unroll=False):
                 pipe.empty.wait(ring.stage, ring.phase)
                 if 0 < early and early <= k - first and k - first < STAGES:
                     pipe.full.wait(k - first - early, 0)
                 pipe.full.arrive(ring.stage, BM * LENGTH)
-                copy_part(Bs, ring.stage, B, batch, n, k * BK, BM, BK, TRANS_B, pipe.full.ptr_to([ring.stage]))
+                copy_part(Bs, ring.stage, B, batch, n, k * BK, BM, BK, TRANS_B, pipe.full.ptr_to([ring.stage]), hint=HINT)
                 ring.advance()
             # Not before: blocks of the next kernels would take the room of others, and gather on few multiprocessors.
             T.ptx.griddepcontrol.launch_dependents()
+        # Not the other lanes first: a wait may stop the whole warp.
+        T.cuda.warp_sync()
     T.ptx.griddepcontrol.wait()
     if alpha is not None:
         # Loaded here and used behind the loop, the scales of tensors arrive while the operands do.
@@ -218,7 +224,7 @@ def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), r
     if group == 1:
         if warp == 1:
             if T.ptx.elect_sync():
-                for k in range(first, last):
+                for k in T.serial(first, last, unroll=False):
                     pipe.empty.wait(ring.stage, ring.phase)
                     of_a.arrive(ring.stage, BN * LENGTH)
                     Tx.copy_async(As[ring.stage], A[batch, m : m + BN, k * BK : k * BK + BK], mbar=of_a.ptr_to([ring.stage]),
