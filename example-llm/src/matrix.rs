@@ -3,8 +3,9 @@
 //! Files in few bits mix formats: values may have more bits than keys. Parts of one form are one product; each writes its own columns of the
 //! output.
 
+use tirx_kernels::Result as KernelResult;
+use tirx_kernels::gemm::{self, Plan};
 use tirx_kernels::quant::{self, Format, Weights};
-use tirx_kernels::{Result as KernelResult, gemm};
 use tirx_rt::{Stream, Tensor, bf16};
 
 use crate::weights::Elements;
@@ -126,7 +127,11 @@ impl Matrix {
             let mut y = y.slice_mut(1, first..first + part.rows)?;
             first += part.rows;
             match &part.values {
-                Values::Numbers(values) => gemm::matmul(stream, x, &values.permute(&[1, 0])?, &mut y)?,
+                Values::Numbers(values) => {
+                    let w = values.permute(&[1, 0])?;
+                    let plan = Plan::new(&stream.device(), x, &w, &y)?;
+                    plan.constant_b().run(stream, x, &w, &mut y)?;
+                }
                 Values::Blocks(format, bytes) if x.shape()[0] <= FEW_ROWS => {
                     quant::matmul(stream, x, Weights::Gguf(*format, bytes), &mut y)?;
                 }

@@ -111,6 +111,7 @@ pub struct Plan {
     extents: Extents,
     /// A and B exchange their places, since C is contiguous along its columns.
     turned: bool,
+    constant_b: bool,
     choice: Choice,
 }
 
@@ -150,9 +151,21 @@ impl Plan {
         let plan = |(_, choice)| Plan {
             extents,
             turned,
+            constant_b: false,
             choice,
         };
         Ok(choices.into_iter().map(plan).collect())
+    }
+
+    /// Promises that B is constant, such as the weights of a model: no kernel that may still run at a launch of this plan writes it. Then kernels
+    /// for few rows of A read B while the kernels before them on the stream end. Without this promise, they begin to read when these have ended. If the
+    /// promise is broken, C may be computed with former elements of B.
+    #[must_use]
+    pub fn constant_b(self) -> Plan {
+        Plan {
+            constant_b: true,
+            ..self
+        }
     }
 
     /// C = A B.
@@ -199,10 +212,12 @@ impl Plan {
         let turn = [0, 2, 1];
         match self.turned {
             // Kernels take B with the dimensions exchanged.
-            false => self.choice.launch(stream, a, &*b.permute(&turn)?, c),
+            false => self
+                .choice
+                .launch(stream, a, &*b.permute(&turn)?, c, self.constant_b),
             true => self
                 .choice
-                .launch(stream, &*b.permute(&turn)?, a, &mut *c.permute_mut(&turn)?),
+                .launch(stream, &*b.permute(&turn)?, a, &mut *c.permute_mut(&turn)?, false),
         }
     }
 }

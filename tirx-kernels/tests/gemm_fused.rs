@@ -162,6 +162,9 @@ fn check<T: Number + Input<O>, O: Number>(stream: &Stream, form: FusedForm) {
     if form.scales[1] > 0 {
         product = product.scale_b(&of_b);
     }
+    if form.bias {
+        product = product.constant_b();
+    }
     let mut c_view = c_all.slice_mut(2, 0..n).unwrap();
     product
         .run(stream, &a_view, &b_view, &mut c_view)

@@ -7,7 +7,7 @@ so that a tensor copy fetches 128 bytes of neighbors along K. Tiles at the edges
 
 from __future__ import annotations
 
-from tvm.backend.cuda.lang import Pipeline, PipelineState
+from tvm.backend.cuda.lang import Pipeline, PipelineState, TMABar
 from tvm.backend.cuda.tile_primitive.tma_utils import SwizzleMode, mma_shared_layout
 from tvm.script import tirx as T
 from tvm.script.tirx import tile as Tx
@@ -145,16 +145,22 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), res
 
 @T.jit
 def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), residual: T.Optional(T.handle),
-            scale_a: T.Optional(T.handle), scale_b: T.Optional(T.handle), alpha: T.Optional(T.float32), activation: T.Optional(T.int32), *,
+            scale_a: T.Optional(T.handle), scale_b: T.Optional(T.handle), alpha: T.Optional(T.float32), activation: T.Optional(T.int32), early: T.int32, *,
             dtype: T.constexpr, BN: T.constexpr = 64, SPLIT: T.constexpr = 2, TRANS_B: T.constexpr = False, out: T.constexpr = ""):
     """For few rows of A. The instruction's rows are 64 columns of B, so that 8 rows of A fill an instruction.
 
     The SPLIT blocks of a cluster share a tile of C. Each block takes a part of K, and they add their parts through
-    distributed shared memory. With `alpha`, C is that of `general` in `general.py`, of type `out`; the other optional parameters belong to it."""
+    distributed shared memory. With `alpha`, C is that of `general` in `general.py`, of type `out`; the other optional parameters belong to it.
+
+    If B is constant, the ring fills while the previous kernel ends, with `early` stages under way at a time. More of them would slow down the loads of
+    the previous kernel, which then takes as much longer as this one becomes shorter. `early` is 0 if the previous kernel may write B."""
     BM = T.meta_var(64)
     # Few long copies keep as many bytes under way as many short ones, with fewer barriers.
     LENGTH, STAGES = T.meta_var({16: (256, 5), 64: (128, 6), 128: (128, 8)}[BN])      # in bytes
     BK = T.meta_var(LENGTH // BYTES[dtype])
+    # One row of tiles reads B once. Otherwise B would evict the instructions of the kernels between the products of a model, and the little that they
+    # load, from the L2 cache.
+    HINT = T.meta_var("evict_first" if BN < 128 else "")
     out = T.meta_var(out or dtype)
     BATCH, M, N, K, A, B, C = operands(a, b, c, dtype, False, TRANS_B, out)
     if alpha is not None:
@@ -175,43 +181,59 @@ def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), r
     Bs = pool.alloc_tcgen05_mma_AB((STAGES, BK, BM) if TRANS_B else (STAGES, BM, BK), dtype)
     As = pool.alloc_tcgen05_mma_AB((STAGES, BN, BK), dtype)
     pipe = Pipeline(pool, STAGES, full="tma", empty="mbar", init_empty=1, empty_phase_offset=1)
+    of_a = TMABar(pool, STAGES)              # the bytes of A in a stage; `pipe.full` counts those of B
+    of_a.init(1)
     pool.move_base_to(0)
     parts = pool.alloc((BN, BM + 4), "float32", align=1024)
     pool.commit()
     T.ptx.fence.mbarrier_init()
     steps: T.let = T.truncdiv(K + (BK - 1), BK)
-    first: T.let = T.truncdiv(steps * part, SPLIT)
-    last: T.let = T.truncdiv(steps * (part + 1), SPLIT)
-    batch: T.let = T.truncmod(rows, BATCH)
-    n: T.let = across * BM
-    m: T.let = T.truncdiv(rows, BATCH) * BN
+    first: T.int32 = T.truncdiv(steps * part, SPLIT)
+    last: T.int32 = T.truncdiv(steps * (part + 1), SPLIT)
+    batch: T.int32 = T.truncmod(rows, BATCH)
+    n: T.int32 = across * BM
+    m: T.int32 = T.truncdiv(rows, BATCH) * BN
     T.cuda.cta_sync()
-    T.ptx.griddepcontrol.wait()
     ring = PipelineState(STAGES, 0)
+    if group == 1 and warp == 0:
+        if early == 0:
+            T.ptx.griddepcontrol.wait()
+        if T.ptx.elect_sync():
+            # Not unrolled, as the loop for A below: the first copies wait for the fetch of fewer instructions.
+            for k in T.serial(first, last, unroll=False):
+                pipe.empty.wait(ring.stage, ring.phase)
+                if 0 < early and early <= k - first and k - first < STAGES:
+                    pipe.full.wait(k - first - early, 0)
+                pipe.full.arrive(ring.stage, BM * LENGTH)
+                copy_part(Bs, ring.stage, B, batch, n, k * BK, BM, BK, TRANS_B, pipe.full.ptr_to([ring.stage]), hint=HINT)
+                ring.advance()
+            # Not before: blocks of the next kernels would take the room of others, and gather on few multiprocessors.
+            T.ptx.griddepcontrol.launch_dependents()
+        # Not the other lanes first: a wait may stop the whole warp.
+        T.cuda.warp_sync()
+    T.ptx.griddepcontrol.wait()
     if alpha is not None:
         # Loaded here and used behind the loop, the scales of tensors arrive while the operands do.
-        of_a: T.float32 = 1.0
-        of_b: T.float32 = 1.0
+        scale_of_a: T.float32 = 1.0
+        scale_of_b: T.float32 = 1.0
         if sa_rows == 1:
-            of_a = ScaleA[T.min(batch, sa_batch - 1), 0]
+            scale_of_a = ScaleA[T.min(batch, sa_batch - 1), 0]
         if sb_columns == 1:
-            of_b = ScaleB[T.min(batch, sb_batch - 1), 0]
+            scale_of_b = ScaleB[T.min(batch, sb_batch - 1), 0]
     sums = T.alloc_local((64, BN), "float32", layout=accumulator(BN))
     if group == 1:
-        if warp == 0:
+        if warp == 1:
             if T.ptx.elect_sync():
-                for k in range(first, last):
+                for k in T.serial(first, last, unroll=False):
                     pipe.empty.wait(ring.stage, ring.phase)
-                    pipe.full.arrive(ring.stage, (BM + BN) * LENGTH)
-                    bar: T.let = pipe.full.ptr_to([ring.stage])
-                    copy_part(Bs, ring.stage, B, batch, n, k * BK, BM, BK, TRANS_B, bar)
-                    Tx.copy_async(As[ring.stage], A[batch, m : m + BN, k * BK : k * BK + BK], mbar=bar)
+                    of_a.arrive(ring.stage, BN * LENGTH)
+                    Tx.copy_async(As[ring.stage], A[batch, m : m + BN, k * BK : k * BK + BK], mbar=of_a.ptr_to([ring.stage]),
+                                  prefetch_tensormap=True)
                     ring.advance()
-                # Not before: blocks of the next kernels would take the room of others, and gather on few multiprocessors.
-                T.ptx.griddepcontrol.launch_dependents()
     else:
         for step in range(last - first):
             pipe.full.wait(ring.stage, ring.phase)
+            of_a.wait(ring.stage, ring.phase)
             Tx.wg.gemm_async(sums, Bs[ring.stage], As[ring.stage], transA=TRANS_B, accum=step > 0)
             T.ptx.wgmma.commit_group()
             T.ptx.wgmma.wait_group(1)
@@ -250,7 +272,7 @@ def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), r
                     total[0, e] += near[e]
             if alpha is not None:
                 for e in T.unroll(4):
-                    total[0, e] = total[0, e] * (alpha * of_a * of_b)
+                    total[0, e] = total[0, e] * (alpha * scale_of_a * scale_of_b)
                     if sa_rows > 1:
                         total[0, e] = total[0, e] * ScaleA[T.min(batch, sa_batch - 1), T.min(m + i, sa_rows - 1)]
                     if sb_columns > 1:

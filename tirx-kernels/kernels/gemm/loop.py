@@ -16,14 +16,15 @@ def stages(columns):
 
 
 @T.inline
-def copy_part(to, stage, source, matrix, first, k, extent, depth, turned, bar, rank=0, sharing=1):
-    """Copies `extent` rows of a matrix, or columns if it is `turned`, into a stage. `sharing` blocks copy a part each, for all of them."""
+def copy_part(to, stage, source, matrix, first, k, extent, depth, turned, bar, rank=0, sharing=1, hint=""):
+    """Copies `extent` rows of a matrix, or columns if it is `turned`, into a stage. `sharing` blocks copy a part each, for all of them. `hint` is for
+    the L2 cache."""
     PART = T.meta_var(extent // sharing)
     if sharing == 1:
         if turned:
-            Tx.copy_async(to[stage], source[matrix, k : k + depth, first : first + extent], mbar=bar)
+            Tx.copy_async(to[stage], source[matrix, k : k + depth, first : first + extent], mbar=bar, cache_hint=hint)
         else:
-            Tx.copy_async(to[stage], source[matrix, first : first + extent, k : k + depth], mbar=bar)
+            Tx.copy_async(to[stage], source[matrix, first : first + extent, k : k + depth], mbar=bar, cache_hint=hint)
     else:
         begin: T.let = rank * PART
         if turned:

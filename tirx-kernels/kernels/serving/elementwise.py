@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import BY_NVCC, VECTORS, WARPS, after_previous, load_row, load_vector, misaligned, quotient, store_row, vector
+from rows import BY_NVCC, VECTORS, WARPS, after_previous, load_row, load_vector, misaligned, quotient, start_next, store_row, vector
 
 LOG2_E = 1.4426950408889634
 
@@ -19,7 +19,7 @@ def activation(g: T.handle, u: T.handle, y: T.handle, kind: T.int32, warps: T.in
     Y = T.match_buffer(y, (outer, inner, columns), dtype, strides=(y_outer, y_inner, 1))
     VEC = T.meta_var(vector(dtype))
     T.device_entry()
-    after_previous()
+    start_next()
     block = T.cta_id([T.ceildiv(outer * inner * segments * warps, WARPS)])
     warp = T.warp_id([WARPS])
     lane = T.lane_id([32])
@@ -32,13 +32,15 @@ def activation(g: T.handle, u: T.handle, y: T.handle, kind: T.int32, warps: T.in
         if outer > 1:
             o = T.truncdiv(row, inner)
         i: T.int32 = row - o * inner
-        step: T.int32 = warps * 32 * VEC
-        begin: T.int32 = (unit - row * segments) * step * VECTORS + (T.bitwise_and(warp, warps - 1) * 32 + lane) * VEC
+        step: T.int32 = segments * warps * 32 * VEC
+        begin: T.int32 = ((unit - row * segments) * warps * 32 + T.bitwise_and(warp, warps - 1) * 32 + lane) * VEC
         strides: T.let = g_outer | g_inner | u_outer | u_inner | y_outer | y_inner | T.cast(columns, "int64")
         bits: T.let = misaligned(G.ptr_to([0, 0, 0])) | misaligned(U.ptr_to([0, 0, 0])) | misaligned(Y.ptr_to([0, 0, 0]))
         Gs = T.decl_buffer((columns,), dtype, data=G.ptr_to([o, i, 0]), scope="global")
         Us = T.decl_buffer((columns,), dtype, data=U.ptr_to([o, i, 0]), scope="global")
         Ys = T.decl_buffer((columns,), dtype, data=Y.ptr_to([o, i, 0]), scope="global")
+        whole: T.let = bits == T.uint8(0) and strides % VEC == 0
+        T.ptx.griddepcontrol.wait()
 
         @T.inline
         def results(function, is_gated, at):
@@ -57,25 +59,28 @@ def activation(g: T.handle, u: T.handle, y: T.handle, kind: T.int32, warps: T.in
                 gate[at + v] = T.cast(value * T.cast(up[at + v], "float32") if is_gated else value, dtype)
 
         @T.inline
-        def segment(function, is_gated):
+        def segment(function, is_gated, vectors):
             """The vectors of a thread in rows of whole vectors."""
-            for c in T.unroll(VECTORS, annotations=BY_NVCC):
+            for c in T.unroll(vectors, annotations=BY_NVCC):
                 load_vector(gate, c * VEC, Gs, begin + c * step, columns, dtype, VEC)
             if is_gated:
-                for c in T.unroll(VECTORS, annotations=BY_NVCC):
+                for c in T.unroll(vectors, annotations=BY_NVCC):
                     load_vector(up, c * VEC, Us, begin + c * step, columns, dtype, VEC)
-            for c in T.unroll(VECTORS, annotations=BY_NVCC):
+            for c in T.unroll(vectors, annotations=BY_NVCC):
                 results(function, is_gated, c * VEC)
                 store_row(True, Ys, begin + c * step, columns, gate, c * VEC, dtype, VEC)
 
         @T.inline
         def of_function(function):
-            # A choice within the loops would keep the elements from being computed side by side.
-            if bits == T.uint8(0) and strides % VEC == 0:
+            # A choice within the loops would keep the elements from being computed side by side. If a thread has one vector, a launch is so short
+            # that the fetch of its instructions counts, so that case has its own.
+            if whole and of_u > 0 and columns <= step:
+                segment(function, True, 1)
+            elif whole:
                 if of_u > 0:
-                    segment(function, True)
+                    segment(function, True, VECTORS)
                 else:
-                    segment(function, False)
+                    segment(function, False, VECTORS)
             else:
                 for c in range(VECTORS):
                     load_row(False, gate, 0, Gs, begin + c * step, columns, dtype, VEC)

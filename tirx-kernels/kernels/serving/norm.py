@@ -5,7 +5,8 @@ from __future__ import annotations
 from tvm.script import tirx as T
 
 from quantize import factor, to_8_bits
-from rows import BY_NVCC, CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum, store_row, vector, widen
+from rows import (BY_NVCC, CACHED, FEW, THREADS, WARPS, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum,
+                  start_next, store_row, to_l2, vector, widen)
 
 
 # sim: norm(dtype="float32", s=None)
@@ -62,7 +63,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     share: T.let = T.float32(1) / T.cast(columns, "float32")   # of an element in a mean; the launch computes it
     strides: T.let = x_outer | x_inner | y_outer | y_inner | r_outer | r_inner | T.cast(columns, "int64")
     T.device_entry()
-    after_previous()
+    start_next()
     block = T.cta_id([T.ceildiv(outer * inner, T.truncdiv(THREADS, threads))])
     thread = T.thread_id([THREADS])
     parts = T.alloc_shared((WARPS,), "float32")
@@ -97,6 +98,15 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([o, i, 0]), scope="global")
     Rs = T.decl_buffer((columns,), dtype, data=R.ptr_to([o, i, 0]), scope="global")
     Ys = T.decl_buffer((columns,), target, data=Y.ptr_to([o, i, 0]), scope="global")
+    if outer * inner <= FEW:
+        # In a step of a model, the weights of the layers before have evicted these.
+        for c in T.unroll(CACHED, annotations=BY_NVCC):
+            if c * step + begin < last:
+                if of_r > 0:
+                    to_l2(Rs.ptr_to([c * step + begin]))
+                if of_w > 0:
+                    to_l2(W.ptr_to([c * step + begin]))
+    T.ptx.griddepcontrol.wait()
 
     @T.inline
     def round_two(to, at):

@@ -15,6 +15,7 @@ CACHED = 4                                   # vectors of a row that a thread ke
 # nvcc unrolls the loop, so that the kernel's text stays short.
 BY_NVCC = {"pragma_unroll_explicit": False}
 VECTORS = 4                                  # vectors of a segment of a row that a thread has in flight
+FEW = 64                                     # rows of a launch that mostly waits for its first loads
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "uint16": 2, "float8_e4m3fn": 1}
 
 
@@ -39,14 +40,28 @@ def inside(whole, column, v, columns):
 
 
 @T.inline
+def start_next():
+    """Allows the next kernel of the stream to start up to its wait for this one, so that the launches of short kernels overlap. A kernel with much work
+    allows it towards its end: blocks of the next kernels would take the room of others, and gather on few multiprocessors."""
+    T.attr({"tirx.use_programtic_dependent_launch": True})
+    T.ptx.griddepcontrol.launch_dependents()
+
+
+@T.inline
 def after_previous(early=True):
-    """The beginning of a kernel: it goes on when the previous kernel of the stream has ended. The next one may start up to the same line there, so the
-    launches of short kernels overlap; with `early`, it may start now. A kernel with much work allows it towards its end: blocks of the next kernels
-    would take the room of others, and gather on few multiprocessors. Older GPUs than Hopper start a kernel when the previous one has ended."""
+    """The beginning of a kernel: it goes on when the previous kernel of the stream has ended; with `early`, the next one may start now. Older GPUs than
+    Hopper start a kernel when the previous one has ended."""
     T.attr({"tirx.use_programtic_dependent_launch": True})
     if early:
         T.ptx.griddepcontrol.launch_dependents()
     T.ptx.griddepcontrol.wait()
+
+
+@T.inline
+def to_l2(pointer):
+    """Asks for the cache line of an address in the L2 cache. This is right before the wait for the previous kernel, too, whatever that kernel writes: all
+    writes go through that cache."""
+    T.prefetch(pointer, 0, 2, 1)
 
 
 @T.inline

@@ -25,7 +25,13 @@ pub(super) enum Choice {
         blocks: i32,
     },
     /// `columns` of `hopper.py`: tiles of `rows` rows and 64 columns of C, K in `split` parts.
-    Columns { rows: i64, split: i64, turned_b: bool },
+    Columns {
+        rows: i64,
+        split: i64,
+        turned_b: bool,
+        /// See [`early_stages`].
+        early: i32,
+    },
     /// `tiles` of `blackwell.py`: persistent blocks.
     TensorMemory {
         tile: TensorMemoryTile,
@@ -136,6 +142,7 @@ pub(super) fn candidates(
                     rows,
                     split,
                     turned_b,
+                    early: early_stages(machine, extents, rows, split),
                 },
             ));
         }
@@ -259,6 +266,20 @@ pub(super) fn rows_of_columns(m: usize) -> usize {
     }
 }
 
+/// The stages of a constant B that a block of `columns` has under way while the previous kernel ends: 32 KB of each multiprocessor keep the memory busy,
+/// and more would slow down the previous kernel.
+pub(super) fn early_stages(machine: &Machine, extents: Extents, rows: i64, split: i64) -> i32 {
+    let blocks =
+        (extents.batch * extents.m.div_ceil(rows as usize) * extents.n.div_ceil(64)) as f64 * split as f64;
+    // Stages of 16 KB if a tile has 16 rows, else of 8 KB.
+    let stages = if rows == 16 { 2 } else { 4 };
+    if blocks > machine.multiprocessors {
+        stages / 2
+    } else {
+        stages
+    }
+}
+
 /// Microseconds of the kernel `columns`.
 pub(super) fn time_of_columns(machine: &Machine, extents: Extents, rows: i64, split: i64) -> f64 {
     let down = extents.m.div_ceil(rows as usize) as f64;
@@ -309,6 +330,7 @@ impl Choice {
         a: &Tensor<T>,
         b: &Tensor<T>,
         c: &mut Tensor<T>,
+        constant_b: bool,
     ) -> Result<()> {
         let turn = [0, 2, 1];
         match self {
@@ -357,15 +379,17 @@ impl Choice {
                 rows,
                 split,
                 turned_b,
+                early,
             } => {
                 let constexpr = kernels::gemm_columns::Constexpr {
                     BN: rows,
                     SPLIT: split,
                     TRANS_B: turned_b,
                 };
+                let early = if constant_b { early } else { 0 };
                 match turned_b {
-                    true => kernels::gemm_columns::<T>(stream, constexpr, a, &b.permute(&turn)?, c)?,
-                    false => kernels::gemm_columns::<T>(stream, constexpr, a, b, c)?,
+                    true => kernels::gemm_columns::<T>(stream, constexpr, a, &b.permute(&turn)?, c, early)?,
+                    false => kernels::gemm_columns::<T>(stream, constexpr, a, b, c, early)?,
                 }
             }
             Choice::TensorMemory {

@@ -84,6 +84,7 @@ pub struct Matmul<'a, O: tirx_rt::Element> {
     pub(super) scale_b: Option<&'a Tensor<f32>>,
     /// Whether the scales are those of blocks.
     pub(super) by_blocks: bool,
+    pub(super) constant_b: bool,
 }
 
 impl<O: tirx_rt::Element> Default for Matmul<'_, O> {
@@ -103,6 +104,7 @@ impl<'a, O: tirx_rt::Element> Matmul<'a, O> {
             scale_a: None,
             scale_b: None,
             by_blocks: false,
+            constant_b: false,
         }
     }
 
@@ -171,6 +173,15 @@ impl<'a, O: tirx_rt::Element> Matmul<'a, O> {
             scale_a: Some(of_a.tensor()),
             scale_b: Some(of_b.tensor()),
             by_blocks: true,
+            ..self
+        }
+    }
+
+    /// Promises that B is constant, as [`Plan::constant_b`](super::Plan::constant_b) does. Scales of B may still change.
+    #[must_use]
+    pub fn constant_b(self) -> Matmul<'a, O> {
+        Matmul {
+            constant_b: true,
             ..self
         }
     }

@@ -211,6 +211,10 @@ pub(super) fn with_call<T: Element, O: Element>(
         Kernel::TensorMemory { tile, .. } => tile.blocks,
         Kernel::Columns { .. } | Kernel::Blocks { .. } => 0,
     };
+    let early = match kernel {
+        Kernel::Columns { rows } if matmul.constant_b => choice::early_stages(&machine, extents, rows, 2),
+        _ => 0,
+    };
     let turn = [0, 2, 1];
     let order = if turned_b { [0, 1, 2] } else { turn };
     let call = ProductLaunch {
@@ -226,6 +230,7 @@ pub(super) fn with_call<T: Element, O: Element>(
         activation: Activation::number(matmul.activation),
         vectors: i32::from(vectors),
         turned_b,
+        early,
         blocks,
     };
     launch(&call, kernel, c)

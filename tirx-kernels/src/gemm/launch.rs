@@ -30,6 +30,8 @@ pub struct ProductLaunch<'a, T: tirx_rt::Element, O: tirx_rt::Element> {
     pub(super) activation: i32,
     pub(super) vectors: i32,
     pub(super) turned_b: bool,
+    /// The stages that `columns` has under way early, if B is constant.
+    pub(super) early: i32,
     /// Clusters of blocks.
     pub(super) blocks: i32,
 }
@@ -95,9 +97,9 @@ macro_rules! general {
     }};
 }
 
-/// Calls `columns`, `blocks` or `tiles` of `hopper.py`, which also takes the blocks of its grid, with compile-time values.
+/// Calls `columns`, `blocks` or `tiles` of `hopper.py`, with a last argument and compile-time values.
 macro_rules! fused {
-    ($name:ident($call:ident, $c:ident $(, $blocks:expr)?) $({ $($field:ident: $value:expr),* })?) => {{
+    ($name:ident($call:ident, $c:ident $(, $last:expr)?) $({ $($field:ident: $value:expr),* })?) => {{
         kernels::$name::launch(
             $call.stream,
             $(kernels::$name::Constexpr { $($field: $value),* },)?
@@ -110,7 +112,7 @@ macro_rules! fused {
             $call.scale_b,
             $call.alpha,
             $call.activation,
-            $($blocks,)?
+            $($last,)?
         )?;
         Ok(())
     }};
@@ -191,7 +193,7 @@ macro_rules! sixteen_bits {
                 true => fused!(gemm_tiles_fused_turned(call, c, call.blocks)),
                 false => fused!(gemm_tiles_fused(call, c, call.blocks) { BN: columns }),
             },
-            Kernel::Columns { rows } => fused!(gemm_columns_fused(call, c) { BN: rows, TRANS_B: call.turned_b }),
+            Kernel::Columns { rows } => fused!(gemm_columns_fused(call, c, call.early) { BN: rows, TRANS_B: call.turned_b }),
             Kernel::TensorMemory { tile, turned_a } => tensor_memory!(gemm_tensor_memory(call, c) tile, turned_a),
             Kernel::Blocks { aligned } => fused!($blocks(call, c) { ALIGNED: aligned }),
         });
@@ -231,7 +233,7 @@ const E4M3: Built = Built {
 products!(f8e4m3 => bf16, Built { general: &[(128, 1)], tiles: &TILES, columns: true, scaled: true, ..E4M3 }, |call, c| {
     Kernel::General { .. } => general!(gemm_general_fp8(call, [], c, [])),
     Kernel::Tiles { columns } => fused!(gemm_tiles_fp8(call, c, call.blocks) { dtype: "float8_e4m3fn", out: "bfloat16", BN: columns }),
-    Kernel::Columns { rows } => fused!(gemm_columns_fp8(call, c) { dtype: "float8_e4m3fn", out: "bfloat16", BN: rows }),
+    Kernel::Columns { rows } => fused!(gemm_columns_fp8(call, c, call.early) { dtype: "float8_e4m3fn", out: "bfloat16", BN: rows }),
     Kernel::Scaled { warpgroups } => general!(gemm_scaled(call, [], c, []) { WARPGROUPS: warpgroups }),
 });
 products!(f8e4m3 => f32, Built { scaled: true, ..E4M3 }, |call, c| {

@@ -5,7 +5,7 @@
 use tirx_rt::{AsTensor, AsTensorMut, Stream, Tensor};
 
 use super::Element;
-use super::rows::{same_shape, segments_of_row, three, three_mut};
+use super::rows::{same_shape, segments_of_row, three, three_mut, vectors_of_thread};
 use crate::Result;
 use crate::generated::kernels;
 
@@ -111,7 +111,8 @@ fn launch<T: Element>(
         return Ok(());
     }
     let columns = gate.shape()[2];
-    let (warps, segments) = segments_of_row(columns, size_of::<T>(), gate.len() / columns, 4)?;
+    let vectors = vectors_of_thread(gate.len() * size_of::<T>());
+    let (warps, segments) = segments_of_row(columns, size_of::<T>(), gate.len() / columns, vectors)?;
     // The kernel takes an empty tensor for "not gated".
     let up = match up {
         Some(up) => three(up, "up")?,

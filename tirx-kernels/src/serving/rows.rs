@@ -146,6 +146,11 @@ pub(super) fn pairs_of_lane(tokens: usize, pairs: usize) -> Result<i32> {
     Ok(of_lane as i32)
 }
 
+/// The vectors of 16 bytes of a thread, for work on single elements of so many bytes: four, or one if there are too few to occupy a GPU.
+pub(super) fn vectors_of_thread(bytes: usize) -> usize {
+    if bytes.div_ceil(16) < THREADS_OF_GPU { 1 } else { 4 }
+}
+
 /// For work on single elements, where a thread has some vectors of 16 bytes: the warps of a segment of a row, and the segments of a row.
 pub(super) fn segments_of_row(
     columns: usize,
@@ -197,5 +202,16 @@ mod tests {
         assert_eq!(threads_of_row(0, 4, 1).unwrap(), 1);
         assert_eq!(threads_of_row(100_000, 4, 1).unwrap(), 256);
         assert!(threads_of_row(1 << 31, 4, 1).is_err());
+    }
+
+    #[test]
+    fn few_elements_are_divided_among_more_threads() {
+        // Rows of 1792 vectors.
+        let division = |rows: usize| {
+            let vectors = vectors_of_thread(rows * 14336 * 2);
+            segments_of_row(14336, 2, rows, vectors).unwrap()
+        };
+        assert_eq!(division(1), (8, 7));
+        assert_eq!(division(8192), (8, 2));
     }
 }
