@@ -158,6 +158,40 @@ impl Compiler<'_> {
         Ok(())
     }
 
+    /// The values of what an operation means, of arguments that are computed once.
+    pub(super) fn composed(
+        &mut self,
+        args: &[Expr],
+        meaning: impl FnOnce(&[Expr]) -> Expr,
+    ) -> Result<Vec<Val>> {
+        let args = args
+            .iter()
+            .map(|arg| self.computed(arg))
+            .collect::<Result<Vec<_>>>()?;
+        self.values(&meaning(&args))
+    }
+
+    /// A variable with the value of an operand, or the operand itself if it is a variable, a constant or no number. What an operation means may name an
+    /// operand several times, or on one side of a choice only: a shuffle there would run several times, or not in all lanes.
+    pub(super) fn computed(&mut self, operand: &Expr) -> Result<Expr> {
+        let dtype = operand.dtype;
+        let is_number =
+            dtype.is_int() || dtype.is_uint() || dtype.is_float() || dtype.is_bfloat16() || dtype.is_bool();
+        let is_simple = matches!(
+            operand.kind,
+            ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_)
+        );
+        if is_simple || !is_number {
+            return Ok(operand.clone());
+        }
+        let mark = self.registers.mark();
+        let values = self.values(operand)?;
+        let values = self.own(values, mark)?;
+        let variable = Var::new("operand", operand.dtype);
+        self.vars.insert(variable.clone(), values);
+        Ok(Expr::var(&variable))
+    }
+
     /// Copies values to registers that no later store changes and that outlive the statement.
     pub(super) fn own(&mut self, mut values: Vec<Val>, mark: usize) -> Result<Vec<Val>> {
         for value in &mut values {

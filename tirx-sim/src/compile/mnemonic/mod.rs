@@ -53,15 +53,41 @@ impl Compiler<'_> {
             return self.statement(&Stmt::if_else(predicate.clone(), inner, None, self.span));
         }
         match simulated(call.tokens.instruction.meaning) {
-            Simulated::Values(values) => match values(&call) {
-                Some(written) => self.write(&call, written),
-                None => self.refuse(&call, &reasons::OPERANDS),
-            },
+            Simulated::Values(values) => {
+                let args = self.with_read_operands(args, &call)?;
+                let call = match InstructionCall::read(&args) {
+                    Ok(call) => call,
+                    Err(message) => return error(self.span, format!("T.ptx: {message}")),
+                };
+                match values(&call) {
+                    Some(written) => self.write(&call, written),
+                    None => self.refuse(&call, &reasons::OPERANDS),
+                }
+            }
             Simulated::Acts(act) => act(self, &call),
             Simulated::Hint => Ok(()),
             Simulated::Row => self.refuse(&call, &reasons::MODIFIERS),
             Simulated::Not(reason) => self.refuse(&call, reason),
         }
+    }
+
+    /// The arguments of a call, with the operands that the instruction reads [computed](Compiler::computed).
+    fn with_read_operands(&mut self, args: &[Expr], call: &InstructionCall) -> Result<Vec<Expr>> {
+        let is_read = |arg: &Expr| {
+            let mut reads = call
+                .operands
+                .iter()
+                .filter(|(operand, _)| operand.direction == Direction::Read);
+            reads.any(|(_, list)| list.iter().any(|operand| std::ptr::eq(operand, arg)))
+        };
+        let of = |arg| {
+            if is_read(arg) {
+                self.computed(arg)
+            } else {
+                Ok(arg.clone())
+            }
+        };
+        args.iter().map(of).collect()
     }
 
     /// Says that an instruction is not simulated.
