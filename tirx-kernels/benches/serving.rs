@@ -349,7 +349,9 @@ fn pages(table: &Table) -> Result<()> {
         }
         if table.wanted("append") && (sequences, keys) == (32, 4096) {
             let tokens = 16_384;
-            let new = normal(stream, &[tokens, heads_of_k, head], bf16::from_f64)?;
+            let [new_k, new_v] =
+                [(); 2].map(|()| normal(stream, &[tokens, heads_of_k, head], bf16::from_f64));
+            let (new_k, new_v) = (new_k?, new_v?);
             let frequencies = Tensor::from_slice(stream, &rope::frequencies(500_000.0, head), [head / 2])?;
             let of: Vec<i32> = (0..tokens).map(|t| (t / 512) as i32).collect();
             let at: Vec<i32> = (0..tokens).map(|t| (t % 512) as i32).collect();
@@ -365,14 +367,18 @@ fn pages(table: &Table) -> Result<()> {
                 ("append 16384 tokens", None),
                 ("append and rope, 16384 tokens", Some(rope)),
             ] {
-                table.line(name, new.len() * 8, |s| {
-                    paged::append(s, &new, &new, &mut k, &mut v, &by_row, &of, &at, rope)
+                table.line(name, new_k.len() * 8, |s| {
+                    paged::append(s, &new_k, &new_v, &mut k, &mut v, &by_row, &of, &at, rope)
                 })?;
             }
             let q = normal(stream, &[tokens, 32, head], bf16::from_f64)?;
             let mut y = Tensor::zeros(stream, [tokens, 32, head])?;
             for tokens in [1, tokens] {
-                let (q, new) = (q.slice(0, 0..tokens)?, new.slice(0, 0..tokens)?);
+                let (q, new_k, new_v) = (
+                    q.slice(0, 0..tokens)?,
+                    new_k.slice(0, 0..tokens)?,
+                    new_v.slice(0, 0..tokens)?,
+                );
                 let (of, at, mut y) = (
                     of.slice(0, 0..tokens)?,
                     at.slice(0, 0..tokens)?,
@@ -382,10 +388,10 @@ fn pages(table: &Table) -> Result<()> {
                     rope: Some(rope),
                     ..Heads::default()
                 };
-                let bytes = 4 * q.len() + 8 * new.len();
+                let bytes = 4 * q.len() + 8 * new_k.len();
                 table.line(&format!("append_queries, {tokens} tokens"), bytes, |s| {
                     paged::append_queries(
-                        s, &q, &new, &new, &mut y, &mut k, &mut v, &by_row, &of, &at, heads,
+                        s, &q, &new_k, &new_v, &mut y, &mut k, &mut v, &by_row, &of, &at, heads,
                     )
                 })?;
             }
