@@ -86,7 +86,8 @@ def append(q: T.handle, y: T.handle, k: T.handle, v: T.Optional(T.handle), k_cac
     kept = T.alloc_local((ROUNDS * 4 * VEC,), dtype)
     weights = T.alloc_local((2 * VEC,), dtype)
     result = T.alloc_local((2 * VEC,), dtype)
-    small = T.alloc_local((VEC,), cache)
+    if EIGHT:
+        small = T.alloc_local((VEC,), cache)
     number = T.alloc_local((2 * VEC,), "float32")
     c = T.alloc_local((VEC,), "float32")
     s = T.alloc_local((VEC,), "float32")
