@@ -145,8 +145,9 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
     Counters = T.match_buffer(counters, (of_counters,), "int32")
     OF_CHUNK = T.meta_var(vector(cache))
     CHUNKS = T.meta_var(D // OF_CHUNK)       # of 16 bytes, in a row
+    # The places for chunks in a row of shared memory: eight of them are in all banks.
     PLACES = T.meta_var((CHUNKS + 7) // 8 * 8 if CHUNKS > 4 else CHUNKS)
-    LANES = T.meta_var(8 if CHUNKS % 8 == 0 else 4 if CHUNKS % 4 == 0 else 2)       # that copy a row together
+    LANES_OF_ROW = T.meta_var(8 if CHUNKS % 8 == 0 else 4 if CHUNKS % 4 == 0 else 2)       # that copy a row together
     WARPS = T.meta_var(2 if D > 128 else 4)
     NEVER = T.meta_var(-1e30)
     PADDED = T.meta_var(D + 4)               # the rows of sums begin in different banks
@@ -210,10 +211,10 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
     of_page: T.int64 = T.if_then_else(lane < 16, k0, v0) * T.int64(UNIT)
     of_row: T.int64 = T.if_then_else(lane < 16, k1, v1) * T.int64(UNIT)
     of_head: T.int64 = T.cast(hk, "int64") * T.if_then_else(lane < 16, k2, v2) * T.int64(UNIT)
-    from_k = T.decl_buffer((1,), "uint8", data=K.ptr_to([0, 0, 0, lane % LANES * OF_CHUNK]), scope="global")
-    from_v = T.decl_buffer((1,), "uint8", data=V.ptr_to([0, 0, 0, lane % LANES * OF_CHUNK]), scope="global")
-    # The place of chunk `lane % LANES` in row lane / LANES of shared memory.
-    spot: T.int32 = swizzled(lane % LANES, lane // LANES, PLACES)
+    from_k = T.decl_buffer((1,), "uint8", data=K.ptr_to([0, 0, 0, lane % LANES_OF_ROW * OF_CHUNK]), scope="global")
+    from_v = T.decl_buffer((1,), "uint8", data=V.ptr_to([0, 0, 0, lane % LANES_OF_ROW * OF_CHUNK]), scope="global")
+    # The place of chunk `lane % LANES_OF_ROW` in row lane / LANES_OF_ROW of shared memory.
+    own_place: T.int32 = swizzled(lane % LANES_OF_ROW, lane // LANES_OF_ROW, PLACES)
 
     @T.inline
     def locate(i):
@@ -222,24 +223,24 @@ def decode(q: T.handle, k: T.handle, v: T.handle, table: T.handle, lengths: T.ha
         place[0] = T.int64(0)
         if slot[0] >= 0:
             place[0] = T.cast(slot[0], "int64") * of_page + T.cast(slot[1], "int64") * of_row + of_head
-        present[0] = T.cuda.ballot_sync(T.uint32(0xFFFFFFFF), slot[0] >= 0) >> T.cast(lane // LANES, "uint32")
+        present[0] = T.cuda.ballot_sync(T.uint32(0xFFFFFFFF), slot[0] >= 0) >> T.cast(lane // LANES_OF_ROW, "uint32")
 
     @T.inline
     def fetch(stage):
-        for c in T.unroll(KEYS * LANES // 32):
-            row: T.int32 = c * (32 // LANES) + lane // LANES
-            here: T.uint32 = T.bitwise_and(present[0] >> T.uint32(c * (32 // LANES)), T.uint32(1))
+        for c in T.unroll(KEYS * LANES_OF_ROW // 32):
+            row: T.int32 = c * (32 // LANES_OF_ROW) + lane // LANES_OF_ROW
+            here: T.uint32 = T.bitwise_and(present[0] >> T.uint32(c * (32 // LANES_OF_ROW)), T.uint32(1))
             for side in [0, 1]:
                 its: T.int64 = T.tvm_warp_shuffle(0xFFFFFFFF, place[0], row + side * 16, 32, 32)
-                for g in T.unroll(CHUNKS // LANES):
+                for g in T.unroll(CHUNKS // LANES_OF_ROW):
                     # The lower bits of chunk and row that are not the lane's.
-                    rest: T.int32 = (g * LANES % 8 ^ c * (32 // LANES) % 8) if PLACES >= 8 else 0
-                    there: T.int32 = ((spot ^ rest) + g * LANES // 8 * 8) * OF_CHUNK
+                    rest: T.int32 = (g * LANES_OF_ROW % 8 ^ c * (32 // LANES_OF_ROW) % 8) if PLACES >= 8 else 0
+                    there: T.int32 = ((own_place ^ rest) + g * LANES_OF_ROW // 8 * 8) * OF_CHUNK
                     if side == 0:
-                        T.ptx.cp_async(Ks.ptr_to([warp, stage, row, there]), from_k.ptr_to([its + T.int64(g * LANES * 16)]), 16,
+                        T.ptx.cp_async(Ks.ptr_to([warp, stage, row, there]), from_k.ptr_to([its + T.int64(g * LANES_OF_ROW * 16)]), 16,
                                        predicate=here, fill_mode="zero", prefetch_size=PREFETCH)
                     else:
-                        T.ptx.cp_async(Vs.ptr_to([warp, stage, row, there]), from_v.ptr_to([its + T.int64(g * LANES * 16)]), 16,
+                        T.ptx.cp_async(Vs.ptr_to([warp, stage, row, there]), from_v.ptr_to([its + T.int64(g * LANES_OF_ROW * 16)]), 16,
                                        predicate=here, fill_mode="zero", prefetch_size=PREFETCH)
 
     # The places of the first chunks that a lane's `ldmatrix` reads.

@@ -50,6 +50,7 @@ fn decode_within(bytes: &[u8], most_depth: u32) -> Result<IRModule, ImageError> 
         strings: Vec::new(),
         ops: FxHashMap::default(),
         spans: Vec::new(),
+        last_span: 0,
         dtypes: Vec::new(),
         vars: Vec::new(),
         buffers: Vec::new(),
@@ -62,6 +63,10 @@ fn decode_within(bytes: &[u8], most_depth: u32) -> Result<IRModule, ImageError> 
     Ok(module)
 }
 
+fn unzigzag(value: u128) -> i128 {
+    (value >> 1) as i128 ^ -((value & 1) as i128)
+}
+
 type Outcome<T> = Result<T, ImageError>;
 
 struct Decoder<'a> {
@@ -72,6 +77,8 @@ struct Decoder<'a> {
     strings: Vec<Arc<str>>,
     ops: FxHashMap<usize, Op>,
     spans: Vec<Span>,
+    /// The number of the last span in the body.
+    last_span: i128,
     dtypes: Vec<DType>,
     vars: Vec<Var>,
     buffers: Vec<Option<Buffer>>,
@@ -124,8 +131,12 @@ impl Decoder<'_> {
     }
 
     fn int(&mut self) -> Outcome<i128> {
-        let value = self.wide()?;
-        Ok((value >> 1) as i128 ^ -((value & 1) as i128))
+        Ok(unzigzag(self.wide()?))
+    }
+
+    /// A number that is given by its distance from another one.
+    fn int_from(&mut self, other: i128) -> Outcome<i128> {
+        Ok(other.saturating_add(self.int()?))
     }
 
     fn f64(&mut self) -> Outcome<f64> {
@@ -214,16 +225,20 @@ impl Decoder<'_> {
             starts.push(lines);
         }
         let mut spans: Vec<Span> = Vec::new();
+        let (mut last_line, mut last_call) = (0, 0);
         self.list(|d| {
-            let (file, line, column, length) = (d.uint()? as usize, d.u32()?, d.u32()?, d.u32()?);
-            let call = match d.uint()? as usize {
+            let (file, line) = (d.uint()? as usize, d.int_from(last_line)?);
+            let (column, length, call) = (d.u32()?, d.u32()?, d.int_from(last_call)?);
+            (last_line, last_call) = (line, call);
+            let call = match call {
                 0 => Span::NONE,
-                call => match spans.get(call - 1) {
+                call => match usize::try_from(call - 1).ok().and_then(|at| spans.get(at)) {
                     Some(call) => *call,
                     None => return d.fail("the call of a span does not stand before it"),
                 },
             };
-            let Some((start, size)) = starts.get(file).and_then(|f| f.get(&line)) else {
+            let line = u32::try_from(line).ok();
+            let Some((start, size)) = line.and_then(|line| starts.get(file)?.get(&line)) else {
                 return d.fail("a span points at no line");
             };
             if u64::from(column) + u64::from(length) > u64::from(*size) {
@@ -288,11 +303,14 @@ impl Decoder<'_> {
     }
 
     fn span(&mut self) -> Outcome<Span> {
-        let id = self.uint()? as usize;
-        if id == 0 {
+        let Some(step) = self.wide()?.checked_sub(1) else {
             return Ok(Span::NONE);
-        }
-        match self.spans.get(id - 1) {
+        };
+        self.last_span = self.last_span.saturating_add(unzigzag(step));
+        let span = usize::try_from(self.last_span - 1)
+            .ok()
+            .and_then(|at| self.spans.get(at));
+        match span {
             Some(span) => Ok(*span),
             None => self.fail("a span is missing"),
         }

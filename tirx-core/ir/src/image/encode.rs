@@ -41,6 +41,8 @@ pub struct Encoder {
     spans: FxHashMap<Span, u64>,
     places: FxHashMap<StoredSpan, u64>,
     span_list: Vec<StoredSpan>,
+    /// The number of the last span in the body.
+    last_span: u64,
     vars: FxHashMap<Var, u64>,
     buffers: FxHashMap<Buffer, u64>,
 }
@@ -56,6 +58,11 @@ struct StoredSpan {
     call: u64,
 }
 
+/// Numbers near 0 of both signs as small numbers.
+fn zigzag(value: i128) -> u128 {
+    ((value << 1) ^ (value >> 127)) as u128
+}
+
 impl Encoder {
     fn new(structural: bool) -> Encoder {
         Encoder {
@@ -69,6 +76,7 @@ impl Encoder {
             spans: FxHashMap::default(),
             places: FxHashMap::default(),
             span_list: Vec::new(),
+            last_span: 0,
             vars: FxHashMap::default(),
             buffers: FxHashMap::default(),
         }
@@ -129,13 +137,15 @@ impl Encoder {
             }
         }
         self.uint(self.span_list.len() as u64);
+        let (mut line, mut call) = (0, 0);
         for place in std::mem::take(&mut self.span_list) {
             let file = lines.keys().position(|f| *f == place.file).unwrap_or(0);
             self.uint(file as u64);
-            for value in [place.line, place.column, place.length] {
-                self.uint(u64::from(value));
-            }
-            self.uint(place.call);
+            self.int(i128::from(place.line) - line);
+            self.uint(u64::from(place.column));
+            self.uint(u64::from(place.length));
+            self.int(i128::from(place.call) - call);
+            (line, call) = (place.line.into(), place.call.into());
         }
         self.uint(self.dtype_list.len() as u64);
         for dtype in std::mem::take(&mut self.dtype_list) {
@@ -162,7 +172,7 @@ impl Encoder {
     }
 
     fn int(&mut self, value: i128) {
-        self.wide(((value << 1) ^ (value >> 127)) as u128);
+        self.wide(zigzag(value));
     }
 
     fn text(&mut self, text: &str) {
@@ -200,13 +210,19 @@ impl Encoder {
         self.uint(id);
     }
 
-    /// 0 for none, else the span's number from 1.
+    /// 0 for none, else its number relative to that of the span before, as a signed number, plus 1.
     fn span(&mut self, span: Span) {
         if self.structural {
             return;
         }
-        let id = self.number_of(span);
-        self.uint(id);
+        match self.number_of(span) {
+            0 => self.uint(0),
+            id => {
+                let step = id as i64 - self.last_span as i64;
+                self.uint(1 + zigzag(step.into()) as u64);
+                self.last_span = id;
+            }
+        }
     }
 
     /// The number of a span, which is given one where it is new. Calls have theirs before what is in them.

@@ -6,7 +6,7 @@
 //! number of the span that calls it.
 //!
 //! Format: `TIRX`, a version byte, the tables (strings, lines, spans, dtypes), then the module. Numbers are LEB128,
-//! signed ones zigzag. Operators are stored by name, so that the table of intrinsics may grow.
+//! signed ones zigzag. Spans are numbered relative to the one before, so that archives compress them well. Operators are stored by name, so that the table of intrinsics may grow.
 
 mod decode;
 mod encode;
@@ -21,7 +21,7 @@ use std::fmt;
 /// The first bytes.
 const MAGIC: &[u8; 4] = b"TIRX";
 /// The format's version; a decoder refuses others.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// Why bytes are not an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
