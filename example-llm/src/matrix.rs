@@ -127,11 +127,7 @@ impl Matrix {
             let mut y = y.slice_mut(1, first..first + part.rows)?;
             first += part.rows;
             match &part.values {
-                Values::Numbers(values) => {
-                    let w = values.permute(&[1, 0])?;
-                    let plan = Plan::new(&stream.device(), x, &w, &y)?;
-                    plan.constant_b().run(stream, x, &w, &mut y)?;
-                }
+                Values::Numbers(values) => multiply_numbers(stream, x, values, &mut y)?,
                 Values::Blocks(format, bytes) if x.shape()[0] <= FEW_ROWS => {
                     quant::matmul(stream, x, Weights::Gguf(*format, bytes), &mut y)?;
                 }
@@ -145,4 +141,16 @@ impl Matrix {
         }
         Ok(())
     }
+}
+
+/// Y = X Wᵀ. No kernel writes weights, so they may be fetched while the kernels before end.
+pub(crate) fn multiply_numbers(
+    stream: &Stream,
+    x: &Tensor<bf16>,
+    weights: &Tensor<bf16>,
+    y: &mut Tensor<bf16>,
+) -> KernelResult<()> {
+    let w = weights.permute(&[1, 0])?;
+    let plan = Plan::new(&stream.device(), x, &w, y)?;
+    plan.constant_b().run(stream, x, &w, y)
 }

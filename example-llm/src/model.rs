@@ -1,12 +1,11 @@
 //! How does a model turn tokens into logits?
 
-use tirx_kernels::gemm::Plan;
 use tirx_kernels::norm::{self, Options};
 use tirx_kernels::paged::{self, Heads, Norms, Rope, Workspace};
 use tirx_kernels::{activation, attention, embedding, rope};
 use tirx_rt::{Stream, Tensor, bf16};
 
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, multiply_numbers};
 use crate::{Config, Result, Source};
 
 /// A model's weights on a device.
@@ -326,11 +325,7 @@ impl Model {
         };
         match &self.head {
             Some(head) => head.multiply(stream, &last, logits, &mut a.dense),
-            None => {
-                let w = self.embedding.permute(&[1, 0])?;
-                let plan = Plan::new(&stream.device(), &last, &w, logits)?;
-                plan.constant_b().run(stream, &last, &w, logits)
-            }
+            None => multiply_numbers(stream, &last, &self.embedding, logits),
         }
     }
 }

@@ -1,5 +1,7 @@
-//! What a matrix product costs on the host: `Plan::run`, `gemm::matmul`, which chooses a kernel, and a bare `cuLaunchKernelEx` of the same kernel with
-//! the same arguments, in turn on the first GPU. Without a GPU there is nothing to measure.
+//! The host time of a matrix product on the first GPU: that of `Plan::run`, of `gemm::matmul`, and of the bare driver call.
+//!
+//! `gemm::matmul` also chooses a kernel. The driver call is `cuLaunchKernelEx` of the plan's kernel with the same arguments. Without a GPU
+//! there is nothing to measure.
 
 use std::time::Instant;
 

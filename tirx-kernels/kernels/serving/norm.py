@@ -181,7 +181,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
 
     @T.inline
     def in_registers(has_residual, layer):
-        """A row of whole vectors, each in the registers of a thread, with W, and with B if it is a LayerNorm. X is loaded."""
+        """A row of whole vectors, each in the registers of a thread, with W, and with B if it is a LayerNorm. `kept` has X already."""
         if has_residual:
             for c in T.unroll(CACHED, annotations=BY_NVCC):
                 # X in place of R behind the row's end: another thread may write the vector that is loaded there.

@@ -273,8 +273,9 @@ def groups(x: T.handle, q: T.handle, s: T.handle, of_tensor: T.float32, *, dtype
                 codes[w] = T.uint32(0)
                 for v in T.unroll(8, annotations=BY_NVCC):
                     number: T.float32 = wide[w * 8 + (7 - v)] * inverse
-                    # The power of two below it, at least 1. Float4 have half of its distance there, so behind an addition of 2^22 of it the last bits
-                    # count them; the 3 makes the sum of these bits and of the exponent the code.
+                    # Float4 from a power of two p, at least 1, to 2 p are p / 2 apart. A number that is c of these distances has the code
+                    # c + 2 log2(p). The last bit of the sum below counts p / 2, so its bits end with c + 6; twice its exponent is 2 log2(p) + 298.
+                    # Modulo 8, the 6 and the 298 cancel.
                     power: T.uint32 = T.max(T.reinterpret("uint32", number) & T.uint32(0x7F800000), T.uint32(0x3F800000))
                     sum: T.uint32 = T.reinterpret("uint32", T.reinterpret("float32", power) * T.float32(4194307.0) + T.fabs(number))
                     sign: T.uint32 = T.reinterpret("uint32", number) >> T.uint32(28)

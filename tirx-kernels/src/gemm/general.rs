@@ -212,6 +212,7 @@ pub(super) fn with_call<T: Element, O: Element>(
         Kernel::Columns { .. } | Kernel::Blocks { .. } => 0,
     };
     let early = match kernel {
+        // This form of `columns` always has two parts.
         Kernel::Columns { rows } if matmul.constant_b => choice::early_stages(&machine, extents, rows, 2),
         _ => 0,
     };
