@@ -159,6 +159,26 @@ proptest! {
     }
 }
 
+/// C is the first columns of a wider tensor, whose rows are aligned: nothing is written behind them.
+#[test]
+fn rows_that_end_within_a_vector_keep_their_neighbors() {
+    let stream = stream();
+    for turned in [false, true] {
+        for (n, gap) in [(93, 3), (92, 4), (90, 6), (89, 7)] {
+            for candidate in 0..8 {
+                let memory = |turned, gap| Memory { turned, gap };
+                let extents = [1, 120, n, 128];
+                check::<bf16>(
+                    &stream,
+                    candidate,
+                    extents,
+                    [memory(turned, 0), memory(true, 0), memory(false, gap)],
+                );
+            }
+        }
+    }
+}
+
 /// Several rows and columns of tiles with tails, with each tile. Another GPU has no such tiles.
 #[test]
 fn each_candidate_for_blackwell_is_right() {

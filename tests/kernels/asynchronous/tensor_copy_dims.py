@@ -59,7 +59,7 @@ def loads_one(A: T.Buffer((40,), "float32"), B: T.Buffer((32,), "float32")):
 #   B: float32[32] = 9 -> rounded(i + 16) if i < 24 else 0
 
 
-# Elements beyond the tensor are not written.
+# Elements beyond the last 16 bytes of the tensor are not written.
 # sim: stores_one
 #   A: float32[32] = i + 1
 #   B: float32[40] = -1 -> stored_one(A, i)
@@ -82,6 +82,12 @@ def stores_one(A: T.Buffer((32,), "float32"), B: T.Buffer((40,), "float32")):
         T.ptx.cp_async.bulk.tensor.s2g(1, S.ptr_to([0]), T.address_of(B_map), "", 16)
         T.ptx.cp_async.bulk.commit_group()
         T.ptx.cp_async.bulk.wait_group(0, False)
+
+# GPUs store all of the last 16 bytes of a row.
+# variant: stores_within_16_bytes of stores_one
+#   replace: "40, 32, 1, " -> "21, 32, 1, "
+#   A: float32[32] = i + 1
+#   B: float32[40] = -1 -> stored_one(A, i) if i < 24 else -1
 
 
 # sim: loads_two

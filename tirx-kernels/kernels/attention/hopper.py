@@ -313,7 +313,10 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, o
                 T.ptx.wgmma.wait_group(0)
                 free(keys, ring.stage)
                 ring.advance()
-                softmax(first * BN, True)
+                if T.And(all_see >= first * BN + BN, hidden <= first * BN):
+                    softmax(first * BN, False)
+                else:
+                    softmax(first * BN, True)
                 Tx.wg.zero(acc)
                 Tx.wg.cast(probs, scores)
                 for tile in range(1, part):

@@ -14,7 +14,7 @@ from tvm.script.tirx import tile as Tx
 from tvm.tirx.layout import S, TileLayout
 
 from epilogue import BYTES, accumulator, activate, finish, optional
-from loop import GROUP, copy_operands, copy_part, multiply_others, multiply_stage, stages, store_tile
+from loop import GROUP, clear_rows, copy_operands, copy_part, multiply_others, multiply_stage, stages, store_tile
 
 
 def operands(a, b, c, dtype, TRANS_A, TRANS_B, out=None):
@@ -193,6 +193,12 @@ def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), r
     batch: T.int32 = T.truncmod(rows, BATCH)
     n: T.int32 = across * BM
     m: T.int32 = T.truncdiv(rows, BATCH) * BN
+    # Copies of A. Without all rows of a tile it comes by pieces: rows that A does not have are slow if all multiprocessors ask for them.
+    PIECE = T.meta_var(16)
+    pieces: T.int32 = T.truncdiv(T.min(M - m, BN) + (PIECE - 1), PIECE)
+    if BN > PIECE:
+        if pieces < BN // PIECE:
+            clear_rows(As, pieces * PIECE, tid, THREADS)
     T.cuda.cta_sync()
     ring = PipelineState(STAGES, 0)
     if group == 1 and warp == 0:
@@ -226,9 +232,16 @@ def columns(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), r
             if T.ptx.elect_sync():
                 for k in T.serial(first, last, unroll=False):
                     pipe.empty.wait(ring.stage, ring.phase)
-                    of_a.arrive(ring.stage, BN * LENGTH)
-                    Tx.copy_async(As[ring.stage], A[batch, m : m + BN, k * BK : k * BK + BK], mbar=of_a.ptr_to([ring.stage]),
-                                  prefetch_tensormap=True)
+                    of_a.arrive(ring.stage, pieces * (PIECE * LENGTH))
+                    bar: T.let = of_a.ptr_to([ring.stage])
+                    if pieces == BN // PIECE:
+                        Tx.copy_async(As[ring.stage], A[batch, m : m + BN, k * BK : k * BK + BK], mbar=bar, prefetch_tensormap=True)
+                    else:
+                        for piece in T.unroll(BN // PIECE - 1):
+                            if piece < pieces:
+                                at: T.let = m + piece * PIECE
+                                Tx.copy_async(As[ring.stage, piece * PIECE : piece * PIECE + PIECE, :],
+                                              A[batch, at : at + PIECE, k * BK : k * BK + BK], mbar=bar, prefetch_tensormap=True)
                     ring.advance()
     else:
         for step in range(last - first):

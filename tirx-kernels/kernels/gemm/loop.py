@@ -36,6 +36,20 @@ def copy_part(to, stage, source, matrix, first, k, extent, depth, turned, bar, r
 
 
 @T.inline
+def clear_rows(As, first, thread, threads):
+    """Zeros in the rows of each stage from `first` on, for rows that no copy fills: C does not have them."""
+    OF_STAGE = T.meta_var(As.shape[1] * As.shape[2] * BYTES[As.dtype] // 4)         # words
+    words = T.decl_buffer((As.shape[0] * OF_STAGE,), "uint32", data=As.ptr_to([0, 0, 0]), scope="shared.dyn")
+    for stage in range(As.shape[0]):
+        at: T.int32 = first * (OF_STAGE // As.shape[1]) + thread * 4
+        while at < OF_STAGE:
+            for e in T.vectorized(4):
+                words[stage * OF_STAGE + at + e] = T.uint32(0)
+            at += threads * 4
+    T.ptx.fence.proxy_async("shared::cta")
+
+
+@T.inline
 def copy_operands(pipe, ring, As, Bs, A, of_a, m, B, of_b, n, steps, rows, columns, depth, TRANS_A, TRANS_B):
     """Copies the operands of a tile from row `m` of matrix `of_a` of A and column `n` of matrix `of_b` of B, `depth` elements along K at a
     time."""

@@ -6,7 +6,7 @@ gets the tokens of all.
 
 A logit, penalized and divided by the temperature, becomes a key: its distance from the row's maximum in steps of 2^-27, in 32 bits. Tokens that are 32
 and more behind the maximum, with less than 1e-13 of its probability, are left out. Limits of keys select tokens, exactly and without a sort: a
-histogram of 11 bits of the keys finds the bin of the limit, and two more find the key in it. Probabilities are added as integers, so that results do not
+histogram of 11 bits of the keys finds the bin of the limit, and up to two more find the key in it. Probabilities are added as integers, so that results do not
 depend on the order of threads.
 
 The random choice adds Gumbel noise to each selected logit and takes the maximum, so it needs no sum. The noise is Philox4x32-10 of seed, counter and
@@ -28,6 +28,7 @@ ROLLED = {"disable_unroll": True}
 BINS = 2048
 NEAR = 2048                                  # tokens that fit into shared memory
 AHEAD = 4                                    # vectors of a row that a thread of `argmax` has in flight, and of the beginning of a row
+SPARE = 16                                   # tokens more than wanted that a limit may keep while it is one of the row's beginning
 PAIR = 2                                     # vectors that a thread of `sample` has in flight while it works on as many others
 POSTS = 8                                    # words that a block of a cluster tells the others
 # The stages of `sample`; each goes over the row, or over the tokens in shared memory if they are known to suffice.
@@ -615,15 +616,22 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
         if choosing != 0:
             find_bin()
         next = END
-        # The tokens up to the end of the bin, if they fit into shared memory.
+        # The last key of the bin, and a logit that its tokens are not below.
+        last: T.uint32 = T.if_then_else(level == 0, (prefix << T.uint32(21)) + T.uint32((1 << 21) - 1), T.if_then_else(
+            level == 1, (prefix << T.uint32(10)) + T.uint32((1 << 10) - 1), prefix))
+        of_bin: T.float32 = top[0] - (T.cast(last, "float32") + 1.0) * T.float32(1 / ONE)
+        # Whether the tokens up to the end of the bin fit into shared memory, and whether they are those that are wanted, or few more.
         fit: T.int32 = 0
-        if stage == COUNT and exact == 0 and level == 0 and reached != 0 and again >= 0:
-            if found_sum[1] <= T.uint64(NEAR):
+        found: T.int32 = T.if_then_else(level == 2, 1, 0)
+        if (stage == COUNT or stage == FIRST) and reached != 0:
+            if stage == COUNT and exact == 0 and level == 0 and again >= 0 and found_sum[1] <= T.uint64(NEAR):
                 fit = 1
-        if choosing != 0 and reached != 0 and level < 2 and fit == 0:
+            if found_sum[1] - found_sum[0] <= left + T.if_then_else(stage == FIRST, T.uint64(SPARE), T.uint64(0)):
+                found = 1
+        if choosing != 0 and reached != 0 and found == 0 and fit == 0:
             if stage == COUNT and exact == 0 and level == 0:
                 # Greater keys do not count any more.
-                from_logit = lowered(top[0] - (T.cast(prefix, "float32") + 1.0) * T.float32((1 << 21) / ONE))
+                from_logit = lowered(of_bin)
             prefix = prefix << T.if_then_else(level == 0, T.uint32(11), T.uint32(10))
             level += 1
             next = stage
@@ -654,14 +662,14 @@ def sample(logits: T.handle, floats: T.handle, numbers: T.handle, seeds: T.handl
             elif stage == FIRST:
                 before_gather = 1
                 if reached != 0:
-                    soft = top[0] - (T.cast(prefix, "float32") + 1.0) * T.float32(1 / ONE)
+                    soft = of_bin
             elif fit != 0:
                 before_gather = 1
                 again = -1
-                soft = top[0] - (T.cast(prefix, "float32") + 1.0) * T.float32((1 << 21) / ONE)
+                soft = of_bin
             elif stage == COUNT:
                 if reached != 0:
-                    limit[0] = prefix
+                    limit[0] = T.min(limit[0], last)
                 next = T.if_then_else(exact != 0 and by_share == 0, END, SHARE)
             elif stage == SHARE:
                 if by_share != 0:

@@ -71,7 +71,7 @@ const SCALED_BY_THREE: (f64, f64) = (930.0, 2700.0);
 /// Cycles per microsecond under load.
 const CLOCK: f64 = 1600.0;
 /// Bytes that a multiprocessor copies from the L2 cache in a cycle.
-const COPIED: f64 = 82.0;
+const COPIED: f64 = 64.0;
 /// Cycles of a warpgroup MMA of 64 rows for each column and 64 elements along K, with what is between two of them.
 const MMA: f64 = 2.17;
 /// Bytes that the blocks of `columns` on some multiprocessors load from the memory in a microsecond: this, and [`OF_EACH`] for each of them. Measured
@@ -113,7 +113,7 @@ pub(super) fn candidates(
         let columns_apply =
             !turned_a && extents.n.is_multiple_of(4) && blocks_down <= 65535 && blocks_across <= 65535;
         // The kernel `tiles` always copies 128 rows. If A has at most 64, this costs more than the model predicts.
-        let try_tiles = extents.m > 64 || !columns_apply;
+        let try_tiles = (extents.m > 64 || !columns_apply) && whole_vectors(extents.n, 2);
         for (columns, step) in TILE_COLUMNS.into_iter().filter(|_| try_tiles) {
             // The specializations in kernels.toml.
             let is_compiled = match (turned_a, turned_b) {
@@ -163,6 +163,11 @@ pub(super) fn candidates(
         found.push((f64::INFINITY, blocks(extents, a, b)));
     }
     found
+}
+
+/// Whether a tensor copy may store rows of so many elements: it stores whole 16 bytes, also behind the end of a row.
+pub(super) fn whole_vectors(columns: usize, bytes_of_element: usize) -> bool {
+    (columns * bytes_of_element).is_multiple_of(16)
 }
 
 fn blocks(extents: Extents, a: Contiguous, b: Contiguous) -> Choice {
@@ -471,14 +476,17 @@ mod tests {
     #[test]
     fn large_products_take_large_tiles_and_few_rows_take_columns() {
         assert_eq!(first(4096, 4096, 4096), "tiles 128x256");
-        assert_eq!(first(1024, 1024, 1024), "columns 128x64 of 1 parts");
+        assert_eq!(first(1024, 1024, 1024), "tiles 128x64");
+        assert_eq!(first(256, 6144, 4096), "tiles 128x96");
+        assert_eq!(first(144, 6144, 4096), "tiles 128x96");
         assert_eq!(first(512, 6144, 4096), "tiles 128x192");
         assert_eq!(first(128, 4096, 14336), "columns 128x64 of 2 parts");
         assert_eq!(first(1, 6144, 4096), "columns 16x64 of 1 parts");
         assert_eq!(first(1, 4096, 4096), "columns 16x64 of 1 parts");
         assert_eq!(first(1, 4096, 14336), "columns 16x64 of 2 parts");
         assert_eq!(first(64, 4096, 4096), "columns 64x64 of 2 parts");
-        assert_eq!(first(64, 6144, 4096), "columns 64x64 of 1 parts");
+        assert_eq!(first(64, 6144, 4096), "columns 64x64 of 2 parts");
+        assert_eq!(first(32, 28672, 4096), "columns 64x64 of 1 parts");
     }
 
     #[test]

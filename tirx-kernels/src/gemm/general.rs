@@ -190,13 +190,16 @@ pub(super) fn with_call<T: Element, O: Element>(
             k,
         },
     };
+    let tensor_stores = vectors
+        && Operand::from_tensor(c).contiguous == Contiguous::Columns
+        && choice::whole_vectors(columns, size_of::<O>());
     let (kernel, turned_b) = choose(
         &machine,
         extents,
         operands,
         matmul.by_blocks,
-        Operand::from_tensor(c).contiguous,
         vectors,
+        tensor_stores,
     )?;
     let blocks = match kernel {
         Kernel::General {
@@ -270,8 +273,8 @@ fn choose<T: Element>(
     extents: Extents,
     operands: &Operands<'_, T>,
     by_blocks: bool,
-    c: Contiguous,
     vectors: bool,
+    tensor_stores: bool,
 ) -> Result<(Kernel, bool)> {
     let a = Operand::from_tensor(operands.a).contiguous;
     let b = Operand::from_tensor(operands.b).turned().contiguous;
@@ -332,9 +335,8 @@ fn choose<T: Element>(
                 let time = time_of(columns, cluster, STEP * columns as f64);
                 (time, Kernel::General { columns, cluster })
             });
-        let stored = vectors && c == Contiguous::Columns;
         let tiles = (operands.built.tiles.iter())
-            .filter(|&&columns| stored && (!turned_b || columns == TURNED) && !(few && extents.m <= 64))
+            .filter(|&&columns| tensor_stores && (!turned_b || columns == TURNED) && !(few && extents.m <= 64))
             .map(|&columns| {
                 let time = time_of(columns, 1, choice::step_of_tile(columns));
                 (time, Kernel::Tiles { columns })

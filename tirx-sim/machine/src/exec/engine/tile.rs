@@ -1,7 +1,7 @@
 //! Copies of boxes of tensors, as a tensor map describes them (PTX ISA, "Tensors").
 //!
 //! A box lies in shared memory row by row, the innermost dimension first, permuted by the map's swizzle. Elements
-//! beyond the tensor are filled on the way in and left alone on the way out.
+//! beyond the tensor are filled on the way in and left alone on the way out, except those in the last 16 bytes of a row: GPUs store all of them.
 
 use super::{Reach, Work};
 use crate::bytecode::{AtomicOp, Direction};
@@ -189,12 +189,22 @@ impl Tile {
         }
     }
 
-    /// The bytes of one element (or of the elements packed with it) in the tensor; `None` beyond it.
+    /// The elements of a row that the copy engine moves: on the way out, all of those in its last 16 bytes.
+    fn moved(&self) -> u64 {
+        let (elements, global, _) = packed_group(self.map.dtype);
+        match self.direction {
+            Direction::In => self.map.dims[0],
+            _ => (self.map.dims[0] * global).next_multiple_of(16 * elements) / global,
+        }
+    }
+
+    /// The bytes of one element (or of the elements packed with it) in the tensor; `None` for one that is not moved.
     fn place(&self, index: &[i64]) -> Option<u64> {
         let (elements, global, _) = packed_group(self.map.dtype);
         let mut address = self.map.address;
         for (d, i) in index.iter().enumerate() {
-            let i = u64::try_from(*i).ok().filter(|i| *i < self.map.dims[d])?;
+            let end = if d == 0 { self.moved() } else { self.map.dims[d] };
+            let i = u64::try_from(*i).ok().filter(|i| *i < end)?;
             address += match d {
                 0 => i / elements * global,
                 _ => i * self.map.strides.get(d - 1)?,
