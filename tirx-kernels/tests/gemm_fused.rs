@@ -488,3 +488,35 @@ fn one_row_or_column_with_a_gap() {
         begins_anywhere::<f16, f32>(&blackwell(), shape);
     }
 }
+
+#[test]
+fn activations_of_large_numbers_and_none() {
+    let values = [f32::NAN, f32::INFINITY, 1e30, -1e30, -1e12, -100.0, -0.5];
+    for stream in [stream(), blackwell()] {
+        let a = Tensor::from_slice(&stream, &values.map(bf16::from_f32), [values.len(), 1]).unwrap();
+        let b = Tensor::full(&stream, bf16::ONE, [1, 1]).unwrap();
+        for activation in [
+            Activation::Relu,
+            Activation::Gelu,
+            Activation::GeluTanh,
+            Activation::Silu,
+        ] {
+            let mut c = Tensor::<f32>::zeros(&stream, [values.len(), 1]).unwrap();
+            Matmul::new()
+                .activation(activation)
+                .run(&stream, &a, &b, &mut c)
+                .unwrap();
+            let c = c.to_vec().unwrap();
+            assert!(c[0].is_nan(), "{activation:?} of NaN is {}", c[0]);
+            assert_eq!(c[1], f32::INFINITY, "{activation:?}");
+            assert_eq!(c[2], bf16::from_f32(1e30).to_f32(), "{activation:?}");
+            for (x, y) in values.iter().zip(&c).skip(3) {
+                let exact = activated(Some(activation), bf16::from_f32(*x).to_f64());
+                assert!(
+                    (f64::from(*y) - exact).abs() < 1e-6,
+                    "{activation:?} of {x} is {y}, not {exact}"
+                );
+            }
+        }
+    }
+}
