@@ -37,6 +37,26 @@ fn softmax_agrees_with_float64() {
     softmaxes::<f32>(&[3, 50], [0, 0], 1000.0);
 }
 
+#[test]
+fn softmax_of_the_largest_scores() {
+    let stream = stream();
+    for (scale, row) in [(1.0, f32::MAX), (1.0, f32::MIN), (-1.0, f32::MIN), (0.9, 2.5e38)] {
+        for columns in [4, 5] {
+            let x = Tensor::full(&stream, row, [1, columns]).unwrap();
+            let mut y = x.zeros_like(&stream).unwrap();
+            softmax::softmax(&stream, &x, &mut y, scale).unwrap();
+            let share = 1.0 / columns as f32;
+            for y in y.to_vec().unwrap() {
+                assert!((y - share).abs() < 1e-6, "{columns} times {row}: {y}");
+            }
+        }
+    }
+    let x = Tensor::from_slice(&stream, &[f32::MIN, f32::MAX, f32::NEG_INFINITY, 0.0], [1, 4]).unwrap();
+    let mut y = x.zeros_like(&stream).unwrap();
+    softmax::softmax(&stream, &x, &mut y, 1.0).unwrap();
+    assert_eq!(y.to_vec().unwrap(), [0.0, 1.0, 0.0, 0.0]);
+}
+
 fn losses<T: Number>(rows: usize, columns: usize, gaps: [usize; 2]) {
     let stream = stream();
     let x = numbers(rows * columns, 1)
