@@ -273,3 +273,17 @@ fn shapes_that_do_not_fit_are_refused() {
         "{error}"
     );
 }
+
+/// Without columns of A, which would take the simulator a minute.
+#[test]
+fn more_matrices_than_the_last_dimension_of_a_grid_has() {
+    let stream = stream();
+    let batch = 65_537;
+    let (a, b) = (
+        Tensor::<f16>::zeros(&stream, [batch, 1, 0]).unwrap(),
+        Tensor::zeros(&stream, [batch, 0, 1]).unwrap(),
+    );
+    let mut c = Tensor::full(&stream, f16::ONE, [batch, 1, 1]).unwrap();
+    gemm::matmul(&stream, &a, &b, &mut c).unwrap();
+    assert!(c.to_vec().unwrap().iter().all(|c| *c == f16::ZERO));
+}
