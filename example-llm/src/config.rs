@@ -36,6 +36,17 @@ pub struct Config {
     pub ends: Vec<i32>,
 }
 
+/// The largest extent of a matrix: with it, no number of elements overflows.
+const MAX_EXTENT: u64 = 1 << 24;
+
+/// An extent that a file gives, as far as there are models with it.
+pub(crate) fn extent(name: &str, found: u64) -> Result<usize> {
+    match found {
+        0..=MAX_EXTENT => Ok(found as usize),
+        _ => Err(format!("{name} is {found}, above {MAX_EXTENT}").into()),
+    }
+}
+
 impl Config {
     /// A model for tests, with every part of a large one.
     pub fn tiny() -> Config {
@@ -81,14 +92,12 @@ impl Config {
         if !["llama", "mistral", "qwen3"].contains(&kind) {
             return Err(format!("model_type is {kind:?}: llama, mistral and qwen3 are supported").into());
         }
-        let number = |key: &str| {
-            json[key]
-                .as_u64()
-                .map(|n| n as usize)
-                .ok_or_else(|| format!("config.json has no number {key:?}"))
+        let optional = |key: &str| json[key].as_u64().map(|n| extent(key, n)).transpose();
+        let number = |key: &str| -> Result<usize> {
+            Ok(optional(key)?.ok_or_else(|| format!("there is no number {key:?}"))?)
         };
         let (hidden, heads) = (number("hidden_size")?, number("num_attention_heads")?);
-        let head = number("head_dim").unwrap_or(hidden / heads.max(1));
+        let head = optional("head_dim")?.unwrap_or(hidden / heads.max(1));
         // Version 5 of `transformers` writes one object for the base and the stretching.
         let rope = &json["rope_parameters"];
         let base = rope["rope_theta"]
@@ -104,12 +113,12 @@ impl Config {
             Value::Array(all) => all.iter().filter_map(Value::as_i64).collect(),
             one => one.as_i64().into_iter().collect::<Vec<_>>(),
         };
-        Ok(Config {
+        let config = Config {
             hidden,
             inner: number("intermediate_size")?,
             layers: number("num_hidden_layers")?,
             heads,
-            heads_of_k: number("num_key_value_heads").unwrap_or(heads),
+            heads_of_k: optional("num_key_value_heads")?.unwrap_or(heads),
             head,
             vocabulary: number("vocab_size")?,
             eps: json["rms_norm_eps"].as_f64().unwrap_or(1e-5) as f32,
@@ -118,7 +127,15 @@ impl Config {
             normalized_heads: kind == "qwen3",
             tied: json["tie_word_embeddings"].as_bool().unwrap_or(false),
             ends: ends.into_iter().map(|end| end as i32).collect(),
-        })
+        };
+        config.check()
+    }
+
+    /// Refuses more elements of all heads than a matrix has.
+    pub(crate) fn check(self) -> Result<Config> {
+        let heads = self.heads.max(self.heads_of_k) as u64;
+        extent("the number of elements of all heads", heads * self.head as u64)?;
+        Ok(self)
     }
 }
 
@@ -141,6 +158,11 @@ fn stretched(frequencies: Vec<f32>, scaling: &Value) -> Result<Vec<f32>> {
         number("high_freq_factor")?,
     );
     let context = number("original_max_position_embeddings")?;
+    if !(factor > 0.0 && high > low) {
+        return Err(
+            format!("rope_scaling has the factor {factor}, and frequencies from {low} to {high}").into(),
+        );
+    }
     let stretch = |frequency: f32| {
         let turns = context * f64::from(frequency) / std::f64::consts::TAU;
         let share = ((turns - low) / (high - low)).clamp(0.0, 1.0);

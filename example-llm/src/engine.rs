@@ -141,6 +141,8 @@ impl Engine {
         let mut token = self.step.tokens.slice_mut(0, row..row + 1)?;
         sampling::sample(&stream, &logits, &parameters, &counter, &mut token)?;
         let token = token.to_vec()?[0];
+        let mut of_row = self.step.logits.slice_mut(0, row..row + 1)?;
+        of_row.copy_from(&stream, &logits)?;
         self.step.parameters.set(&stream, row, options)?;
         for (numbers, value) in [(&mut self.step.positions, end), (&mut self.step.lengths, end + 1)] {
             numbers
@@ -186,7 +188,7 @@ impl Engine {
         Ok(self.step.tokens.to_vec()?)
     }
 
-    /// The logits of the last step, `[rows, vocabulary]`.
+    /// The logits of the last token of each row, `[rows, vocabulary]`.
     ///
     /// # Errors
     /// Those of the device.

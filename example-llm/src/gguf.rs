@@ -13,6 +13,7 @@ use tirx_kernels::quant::Format;
 use tirx_kernels::rope::{self, Pairs};
 use tirx_rt::bf16;
 
+use crate::config::extent;
 use crate::weights::{Elements, from_bf16, from_f16, from_f32, read_at};
 use crate::{Config, Result, Source, Text};
 
@@ -85,7 +86,15 @@ impl Gguf {
                 );
             }
         };
-        let number = |key: &str| self.number(&format!("{kind}.{key}"));
+        let optional = |key: &str| {
+            let key = format!("{kind}.{key}");
+            let found = self.metadata.get(&key).and_then(MetadataValue::as_u64);
+            found.map(|n| extent(&key, n)).transpose()
+        };
+        let number = |key: &str| -> Result<usize> {
+            let missing = || format!("{} has no number {kind}.{key}", self.path.display());
+            Ok(optional(key)?.ok_or_else(missing)?)
+        };
         let real = |key: &str| self.metadata.get_f64(&format!("{kind}.{key}"));
         if let Ok(scaling) = self.text_of(&format!("{kind}.rope.scaling.type"))
             && scaling != "none"
@@ -93,7 +102,7 @@ impl Gguf {
             return Err(format!("rope.scaling.type {scaling:?} is not supported").into());
         }
         let (hidden, heads) = (number("embedding_length")?, number("attention.head_count")?);
-        let head = number("attention.key_length").unwrap_or(hidden / heads.max(1));
+        let head = optional("attention.key_length")?.unwrap_or(hidden / heads.max(1));
         let mut frequencies = rope::frequencies(real("rope.freq_base").unwrap_or(10_000.0), head);
         if self.find("rope_freqs.weight").is_some() {
             // Llama 3.1: slow turns become slower.
@@ -103,12 +112,12 @@ impl Gguf {
             }
         }
         let ends = ["tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"];
-        Ok(Config {
+        let config = Config {
             hidden,
             inner: number("feed_forward_length")?,
             layers: number("block_count")?,
             heads,
-            heads_of_k: number("attention.head_count_kv").unwrap_or(heads),
+            heads_of_k: optional("attention.head_count_kv")?.unwrap_or(heads),
             head,
             vocabulary: self.list("tokenizer.ggml.tokens")?.count(),
             eps: real("attention.layer_norm_rms_epsilon").unwrap_or(1e-5) as f32,
@@ -121,7 +130,8 @@ impl Gguf {
                 .filter_map(|key| self.number(key).ok())
                 .map(|end| end as i32)
                 .collect(),
-        })
+        };
+        config.check()
     }
 
     /// The tokens of the model.
@@ -191,7 +201,7 @@ impl Gguf {
             return Err(format!("tensor {name} has the shape {found:?}, not {extents:?}").into());
         }
         let bytes = usize::try_from(tensor.checked_expected_data_size()?)?;
-        let read = || read_at(&self.path, self.begin + tensor.data_offset(), bytes);
+        let read = || read_at(&self.path, self.begin.saturating_add(tensor.data_offset()), bytes);
         Ok(match tensor.tensor_type() {
             GGUFTensorType::F32 => Elements::Bf16(from_f32(&read()?)),
             GGUFTensorType::F16 => Elements::Bf16(from_f16(&read()?)),

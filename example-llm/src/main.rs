@@ -2,6 +2,8 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::process::ExitCode;
+use std::str::FromStr;
 use std::time::Instant;
 
 use example_llm::{Config, Engine, Files, Gguf, Model, Random, Result, Source, Text};
@@ -34,6 +36,12 @@ struct Arguments {
     options: Options,
 }
 
+/// The number that an option's value is.
+fn number<T: FromStr<Err: std::fmt::Display>>(option: &str, value: &str) -> Result<T> {
+    let parsed = value.trim().parse();
+    parsed.map_err(|e| format!("{option} {value:?}: {e}").into())
+}
+
 fn arguments() -> Result<Option<Arguments>> {
     let mut found = Arguments {
         model: None,
@@ -60,28 +68,38 @@ fn arguments() -> Result<Option<Arguments>> {
             "--ids" => {
                 found.ids = value
                     .split(',')
-                    .map(|id| id.trim().parse())
-                    .collect::<std::result::Result<_, _>>()?
+                    .map(|id| number(&word, id))
+                    .collect::<Result<_>>()?
             }
             "--prompt-length" => {
-                let length: i32 = value.parse()?;
+                let length: i32 = number(&word, &value)?;
                 found.ids = (0..length).map(|i| 1 + i % 97).collect();
             }
             "--logits" => found.logits = Some(value),
-            "--tokens" => found.tokens = value.parse()?,
-            "--batch" => found.batch = value.parse::<usize>()?.max(1),
-            "--temperature" => found.options.temperature = value.parse()?,
-            "--top-k" => found.options.top_k = value.parse()?,
-            "--top-p" => found.options.top_p = value.parse()?,
-            "--min-p" => found.options.min_p = value.parse()?,
-            "--seed" => found.options.seed = value.parse()?,
+            "--tokens" => found.tokens = number(&word, &value)?,
+            "--batch" => found.batch = number::<usize>(&word, &value)?.max(1),
+            "--temperature" => found.options.temperature = number(&word, &value)?,
+            "--top-k" => found.options.top_k = number(&word, &value)?,
+            "--top-p" => found.options.top_p = number(&word, &value)?,
+            "--min-p" => found.options.min_p = number(&word, &value)?,
+            "--seed" => found.options.seed = number(&word, &value)?,
             _ => return Err(format!("unknown option {word}\n\n{HELP}").into()),
         }
     }
     Ok(Some(found))
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
     let Some(arguments) = arguments()? else {
         print!("{HELP}");
         return Ok(());
@@ -99,7 +117,11 @@ fn main() -> Result<()> {
             }
             (Some(folder), None) => {
                 let folder = Path::new(folder);
-                let config = Config::from_json(&std::fs::read_to_string(folder.join("config.json"))?)?;
+                let file = folder.join("config.json");
+                let config = std::fs::read_to_string(&file)
+                    .map_err(Into::into)
+                    .and_then(|text| Config::from_json(&text))
+                    .map_err(|e| format!("{}: {e}", file.display()))?;
                 // Numbers of tokens need no tokenizer.
                 let text = match (Text::from_file(&folder.join("tokenizer.json")), &arguments.prompt) {
                     (Err(error), Some(_)) => return Err(error),
@@ -132,7 +154,7 @@ fn main() -> Result<()> {
         &stream,
         model,
         arguments.batch,
-        prompt.len() + arguments.tokens + 1,
+        prompt.len().saturating_add(arguments.tokens).saturating_add(1),
     )?;
     stream.synchronize()?;
     eprintln!(
@@ -145,14 +167,20 @@ fn main() -> Result<()> {
     let mut of_prompts = Vec::new();
     for row in 0..arguments.batch {
         let start = Instant::now();
-        let options = arguments.options.seed(arguments.options.seed + row as u64);
+        let options = arguments
+            .options
+            .seed(arguments.options.seed.wrapping_add(row as u64));
         sequences.push(vec![engine.begin(row, &prompt, options)?]);
         of_prompts.push(start.elapsed().as_secs_f64());
     }
     let first = of_prompts[0];
-    let shown = |tokens: &[i32]| match &text {
-        Some(text) => text.text(tokens),
-        None => Ok(tokens.iter().map(|t| format!("{t} ")).collect()),
+    let shown = |tokens: &[i32]| {
+        // The prompt gives a first token, also if none is wanted.
+        let tokens = &tokens[..tokens.len().min(arguments.tokens)];
+        match &text {
+            Some(text) => text.text(tokens),
+            None => Ok(tokens.iter().map(|t| format!("{t} ")).collect()),
+        }
     };
     let mut printed = String::new();
     let mut times = Vec::new();

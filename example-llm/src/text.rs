@@ -25,7 +25,7 @@ impl Text {
     /// A file that cannot be read.
     pub fn from_file(path: &Path) -> Result<Text> {
         let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-        Text::from_json(&text, None)
+        Text::from_json(&text, None).map_err(|e| format!("{}: {e}", path.display()).into())
     }
 
     /// That of the text of a `tokenizer.json`, with a token that begins each text.

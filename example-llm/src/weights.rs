@@ -121,11 +121,13 @@ fn read_header(path: &Path, tensors: &mut HashMap<String, TensorLocation>) -> Re
     file.read_exact(&mut length)?;
     let length = u64::from_le_bytes(length);
     // The tensors behind the header stay in the file.
+    let begin = length.saturating_add(8);
+    let Some(elements) = size.checked_sub(begin) else {
+        return Err(format!("its header ends at byte {begin}, and the file has {size}").into());
+    };
     let mut header = Vec::new();
-    file.take(length.min(size)).read_to_end(&mut header)?;
+    file.take(length).read_to_end(&mut header)?;
     let metadata: Metadata = serde_json::from_slice(&header)?;
-    let begin = 8 + length;
-    let elements = size.saturating_sub(begin);
     for (name, tensor) in metadata.tensors() {
         let (first, end) = tensor.data_offsets;
         if first > end || end as u64 > elements {
@@ -170,6 +172,11 @@ impl Source for Files {
 /// Bytes of a file.
 pub(crate) fn read_at(path: &Path, begin: u64, bytes: usize) -> Result<Vec<u8>> {
     let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let end = begin.saturating_add(bytes as u64);
+    if end > size {
+        return Err(format!("{}: a tensor ends at byte {end} of {size}", path.display()).into());
+    }
     file.seek(SeekFrom::Start(begin))?;
     let mut found = vec![0; bytes];
     file.read_exact(&mut found)?;

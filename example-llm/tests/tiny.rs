@@ -199,6 +199,8 @@ fn check(config: Config) {
             exact[token as usize] > most - 0.12 * size,
             "token {token} is not the most likely one"
         );
+        let logits: Vec<f64> = engine.logits().unwrap().iter().map(|x| x.to_f64()).collect();
+        assert_close(&logits[row * config.vocabulary..][..config.vocabulary], &exact);
         sequence.push(token);
     }
     for _ in 0..2 {
@@ -295,6 +297,15 @@ fn files_and_numbers_of_a_model_are_read() {
     std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
     let error = Files::in_folder(folder.path()).unwrap_err().to_string();
     assert!(error.ends_with("tensor b.weight ends at byte 10 of 9"), "{error}");
+    for length in [100, u64::MAX] {
+        let short = [&length.to_le_bytes()[..], b"{}"].concat();
+        std::fs::write(&path, short).unwrap();
+        let error = Files::in_folder(folder.path()).unwrap_err().to_string();
+        assert!(
+            error.contains("its header ends at byte 1") && error.ends_with("and the file has 10"),
+            "{error}"
+        );
+    }
 
     let json = r#"{"model_type":"llama","hidden_size":64,"num_attention_heads":4,"num_key_value_heads":2,"intermediate_size":96,
         "num_hidden_layers":3,"vocab_size":11,"rms_norm_eps":1e-6,"rope_theta":500000.0,"eos_token_id":[7,8],
@@ -304,10 +315,58 @@ fn files_and_numbers_of_a_model_are_read() {
     let plain = tirx_kernels::rope::frequencies(500_000.0, 16);
     assert_eq!(config.frequencies[0], plain[0]);
     assert_eq!(config.frequencies[7], (f64::from(plain[7]) / 8.0) as f32);
-    let error = Config::from_json(r#"{"model_type":"gpt2"}"#)
-        .unwrap_err()
-        .to_string();
+    let refusal = |json: &str| Config::from_json(json).unwrap_err().to_string();
+    let error = refusal(r#"{"model_type":"gpt2"}"#);
     assert!(error.contains("gpt2"), "{error}");
+    for (number, by, message) in [
+        (
+            r#""hidden_size":64"#,
+            r#""hidden_size":4611686018427387904"#,
+            "hidden_size is 4611686018427387904, above 16777216",
+        ),
+        (
+            r#""num_attention_heads":4"#,
+            r#""num_attention_heads":262144,"head_dim":1024"#,
+            "the number of elements of all heads is 268435456, above 16777216",
+        ),
+        (
+            r#""vocab_size":11"#,
+            r#""vocab_size":"11""#,
+            "there is no number \"vocab_size\"",
+        ),
+        (
+            r#""factor":8.0"#,
+            r#""factor":0"#,
+            "rope_scaling has the factor 0, and frequencies from 1 to 4",
+        ),
+    ] {
+        assert_eq!(refusal(&json.replace(number, by)), message);
+    }
+}
+
+#[test]
+fn errors_of_the_command_line_name_their_cause() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().to_str().unwrap();
+    let error = |options: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_example-llm"))
+            .args(options)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let found = error(&[]);
+    assert!(
+        found.contains("\n  --model PATH        a folder with config.json"),
+        "{found}"
+    );
+    let found = error(&["--random", "tiny", "--ids", "1,x"]);
+    assert_eq!(found, "error: --ids \"x\": invalid digit found in string\n");
+    let found = error(&["--model", folder]);
+    assert!(found.contains("config.json: "), "{found}");
+    let found = error(&["--random", "tiny", "--tokens", "18446744073709551615"]);
+    assert!(found.ends_with("is too large\n"), "{found}");
 }
 
 /// A GGUF file of random blocks: what its parts stand for, in float64, under the names of `transformers`.

@@ -165,11 +165,11 @@ pub fn expand(manifest: &Manifest, kernel: &Kernel, entry: &Entry) -> (Vec<Speci
                 kernel.name,
                 clash.name.as_deref().unwrap_or_default()
             );
-            errors.push(refuse(
-                index,
-                message,
-                "their values differ in characters that Rust names cannot hold".into(),
-            ));
+            let help = match clash.values == values {
+                true => "they have equal values: remove one of them",
+                false => "their values differ in characters that Rust names cannot hold",
+            };
+            errors.push(refuse(index, message, help.into()));
             continue;
         }
         variants.push(Specialization {

@@ -391,6 +391,34 @@ fn empty_tensors_give_zeros_or_nothing() {
 }
 
 #[test]
+fn scores_that_are_no_numbers_give_none() {
+    for gpu in [H100, B200] {
+        let stream = gpu.stream();
+        for head in [64, 128, 256] {
+            let mut values = vec![bf16::ONE; 2 * 3 * head];
+            values[head + 1] = bf16::NAN;
+            let q = Tensor::from_slice(&stream, &values, [1, 2, 3, head]).unwrap();
+            let k = Tensor::full(&stream, bf16::ONE, [1, 1, 9, head]).unwrap();
+            let mut o = Tensor::zeros(&stream, [1, 2, 3, head]).unwrap();
+            let mut lse = Tensor::zeros(&stream, [1, 2, 3]).unwrap();
+            let options = Options::causal();
+            for plan in gpu.plans(Plan::candidates(&stream.device(), &q, &k, &k, &o, options).unwrap()) {
+                plan.run_with_lse(&stream, &q, &k, &k, &mut o, &mut lse, options)
+                    .unwrap();
+                let (o, lse) = (o.to_vec().unwrap(), lse.to_vec().unwrap());
+                for (row, (o, lse)) in o.chunks(head).zip(lse).enumerate() {
+                    let none = row == 1;
+                    assert!(
+                        lse.is_nan() == none && o.iter().all(|o| o.is_nan() == none),
+                        "{plan}, row {row}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn wrong_options_and_offsets_are_refused() {
     let stream = stream();
     let zeros = |shape: &[usize]| Tensor::<bf16>::zeros(&stream, shape).unwrap();

@@ -293,3 +293,32 @@ fn shapes_that_do_not_fit_are_refused() {
         "{error}"
     );
 }
+
+#[test]
+fn tensors_of_other_devices_are_refused() {
+    let (one, other) = (stream(), Device::new_simulator().default_stream());
+    let ones = |stream: &Stream| Tensor::full(stream, f16::ONE, [8, 8]).unwrap();
+    let (a, b) = (ones(&one), ones(&other));
+    let remedy =
+        "all tensors of a launch are on the device of its stream; `Tensor::to` copies a tensor to a device";
+    let mut c = ones(&one);
+    for (stream, a, b, argument) in [(&one, &a, &b, "`b`"), (&other, &a, &a, "`a`")] {
+        let error = gemm::matmul(stream, a, b, &mut c).unwrap_err().to_string();
+        assert!(error.contains(argument) && error.ends_with(remedy), "{error}");
+    }
+    gemm::matmul(&one, &a, &b.to(&one).unwrap(), &mut c).unwrap();
+}
+
+/// Without columns of A, which would take the simulator a minute.
+#[test]
+fn more_matrices_than_the_last_dimension_of_a_grid_has() {
+    let stream = stream();
+    let batch = 65_537;
+    let (a, b) = (
+        Tensor::<f16>::zeros(&stream, [batch, 1, 0]).unwrap(),
+        Tensor::zeros(&stream, [batch, 0, 1]).unwrap(),
+    );
+    let mut c = Tensor::full(&stream, f16::ONE, [batch, 1, 1]).unwrap();
+    gemm::matmul(&stream, &a, &b, &mut c).unwrap();
+    assert!(c.to_vec().unwrap().iter().all(|c| *c == f16::ZERO));
+}

@@ -430,3 +430,93 @@ fn wrong_operands_are_refused() {
         "K is at least 1",
     );
 }
+
+/// A product of C and a bias and residual that begin at an odd element, or of one row or column with a gap, where K is no multiple of 16 bytes.
+fn begins_anywhere<T: Number + Input<O>, O: Number>(stream: &Stream, [m, n, k]: [usize; 3]) {
+    let stride = k.next_multiple_of(32);
+    let (a, b) = (numbers(m * stride, 1), numbers(n * stride, 2));
+    let of = |values: &[f64]| values.iter().map(|x| T::round(*x)).collect::<Vec<_>>();
+    let of_a = Tensor::from_slice(stream, &of(&a), [m, stride]).unwrap();
+    let of_b = Tensor::from_slice(stream, &of(&b), [n, stride]).unwrap();
+    let added = numbers((m + 1) * n + 1, 3);
+    let of_added: Vec<O> = added.iter().map(|x| O::round(*x)).collect();
+    let of_added = Tensor::from_slice(stream, &of_added, [of_added.len()]).unwrap();
+    let mut c = Tensor::<O>::zeros(stream, [m * n + 1]).unwrap();
+    Matmul::new()
+        .bias(&of_added.slice(0, 1..n + 1).unwrap())
+        .residual(&of_added.as_strided(n + 1, [m, n], [n, 1]).unwrap())
+        .run(
+            stream,
+            &of_a.slice(1, 0..k).unwrap(),
+            &of_b.slice(1, 0..k).unwrap().permute(&[1, 0]).unwrap(),
+            &mut c.slice_mut(0, 1..m * n + 1).unwrap().reshape_mut([m, n]).unwrap(),
+        )
+        .unwrap_or_else(|e| panic!("{m} x {n} x {k}: {e}"));
+    let value = |x: f64| T::round(x).value();
+    for (at, found) in c.to_vec().unwrap()[1..].iter().enumerate() {
+        let (i, j) = (at / n, at % n);
+        let terms = (0..k).map(|q| value(a[i * stride + q]) * value(b[j * stride + q]));
+        let other = O::round(added[j + 1]).value() + O::round(added[n + 1 + at]).value();
+        let (exact, bound) = (terms.sum::<f64>() + other, 4.0 + k as f64);
+        let bound = O::UNIT * exact.abs() + bound * (1e-6 + error_of_term::<T>() * k as f64);
+        let found = found.value();
+        assert!(
+            (found - exact).abs() <= bound,
+            "{m} x {n} x {k}, {i}, {j}: {found}, not {exact}"
+        );
+    }
+}
+
+#[test]
+fn c_bias_and_residual_begin_anywhere() {
+    for shape in [[5, 16, 32], [3, 1, 24], [1, 9, 40]] {
+        begins_anywhere::<bf16, bf16>(&stream(), shape);
+        begins_anywhere::<f16, f32>(&stream(), shape);
+        begins_anywhere::<f8e4m3, bf16>(&stream(), shape);
+        begins_anywhere::<f8e5m2, f32>(&stream(), shape);
+        begins_anywhere::<i8, i32>(&stream(), shape);
+        begins_anywhere::<bf16, bf16>(&blackwell(), shape);
+        begins_anywhere::<f16, f32>(&blackwell(), shape);
+    }
+}
+
+#[test]
+fn one_row_or_column_with_a_gap() {
+    for shape in [[1, 9, 3], [9, 1, 3], [1, 1, 40], [1, 9, 20]] {
+        begins_anywhere::<f8e4m3, bf16>(&stream(), shape);
+        begins_anywhere::<bf16, bf16>(&stream(), shape);
+        begins_anywhere::<f16, f32>(&blackwell(), shape);
+    }
+}
+
+#[test]
+fn activations_of_large_numbers_and_none() {
+    let values = [f32::NAN, f32::INFINITY, 1e30, -1e30, -1e12, -100.0, -0.5];
+    for stream in [stream(), blackwell()] {
+        let a = Tensor::from_slice(&stream, &values.map(bf16::from_f32), [values.len(), 1]).unwrap();
+        let b = Tensor::full(&stream, bf16::ONE, [1, 1]).unwrap();
+        for activation in [
+            Activation::Relu,
+            Activation::Gelu,
+            Activation::GeluTanh,
+            Activation::Silu,
+        ] {
+            let mut c = Tensor::<f32>::zeros(&stream, [values.len(), 1]).unwrap();
+            Matmul::new()
+                .activation(activation)
+                .run(&stream, &a, &b, &mut c)
+                .unwrap();
+            let c = c.to_vec().unwrap();
+            assert!(c[0].is_nan(), "{activation:?} of NaN is {}", c[0]);
+            assert_eq!(c[1], f32::INFINITY, "{activation:?}");
+            assert_eq!(c[2], bf16::from_f32(1e30).to_f32(), "{activation:?}");
+            for (x, y) in values.iter().zip(&c).skip(3) {
+                let exact = activated(Some(activation), bf16::from_f32(*x).to_f64());
+                assert!(
+                    (f64::from(*y) - exact).abs() < 1e-6,
+                    "{activation:?} of {x} is {y}, not {exact}"
+                );
+            }
+        }
+    }
+}

@@ -431,4 +431,9 @@ fn empty_and_wrong_shapes() {
         "4 rows of 256 weights in Q4_K have the shape [4, 144] in bytes, not [4, 143]"
     );
     assert_eq!(message([2, 256], [4, 144], [3, 4]), "X has 2 rows and Y has 3");
+    for extents in [[1 << 40, 1 << 40, 1], [8, 8, usize::MAX]] {
+        let layout = quant::Layout::Awq;
+        let error = quant::Int4::from_layout(&stream, layout, extents, &[], &[], &[]).unwrap_err();
+        assert!(error.to_string().contains("there are 0, 0 and 0"), "{error}");
+    }
 }

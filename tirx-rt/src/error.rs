@@ -142,10 +142,18 @@ impl fmt::Display for Error {
                 field,
                 expected,
                 actual,
-            } => write!(
-                f,
-                "kernel `{kernel}`, argument {index} `{argument}`: {field} is {actual}, expected {expected}"
-            ),
+            } => {
+                write!(
+                    f,
+                    "kernel `{kernel}`, argument {index} `{argument}`: {field} is {actual}, expected {expected}"
+                )?;
+                match *field {
+                    "device" | "device_id" => f.write_str(
+                        ": all tensors of a launch are on the device of its stream; `Tensor::to` copies a tensor to a device",
+                    ),
+                    _ => Ok(()),
+                }
+            }
             Error::Check { kernel, message } => write!(f, "kernel `{kernel}`: {message}"),
             Error::NotBuilt {
                 kernel,

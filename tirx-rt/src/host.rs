@@ -28,7 +28,8 @@ struct TensorArg<'a> {
     storage: &'a Arc<Storage>,
     shape: &'a Shape,
     strides: &'a Shape,
-    contiguous: bool,
+    /// Whether its strides are those of a compact tensor, also in dimensions of extent 1: a tensor map takes these, too.
+    compact: bool,
     data: u64,
     byte_offset: u64,
     element: ElementType,
@@ -68,7 +69,7 @@ impl<'a> Arg<'a> {
             storage: tensor.storage(),
             shape: tensor.shape_ref(),
             strides: tensor.strides_ref(),
-            contiguous: tensor.is_contiguous(),
+            compact: is_compact(tensor.shape_ref(), tensor.strides_ref()),
             data,
             byte_offset,
             element: T::TYPE,
@@ -182,14 +183,17 @@ impl<'a> Arg<'a> {
     #[inline]
     pub fn stride(&self, i: usize) -> i64 {
         self.as_tensor()
-            .and_then(|t| t.strides.get(i))
-            .map_or(0, |s| *s as i64)
+            .map_or(0, |t| match (t.shape.get(i), t.strides.get(i)) {
+                // A kernel may take contiguous rows alone, as those of one element are.
+                (Some(1), Some(_)) if i + 1 == t.shape.len() => 1,
+                (_, stride) => stride.map_or(0, |s| *s as i64),
+            })
     }
 
     /// Whether the tensor is compact row-major, so that its strides need no check.
     #[inline]
     pub fn strides_is_null(&self) -> bool {
-        self.as_tensor().is_none_or(|t| t.contiguous)
+        self.as_tensor().is_none_or(|t| t.compact)
     }
 
     /// Device address.
@@ -545,6 +549,20 @@ impl Drop for Launching<'_> {
 }
 
 #[cfg(feature = "simulator")]
+/// Whether a launcher may take compact strides in place of these. That of a last dimension of extent 1 does not matter.
+fn is_compact(shape: &Shape, strides: &Shape) -> bool {
+    let mut step = 1usize;
+    let mut compact = true;
+    for (i, (&extent, &stride)) in shape.iter().zip(strides.iter()).rev().enumerate() {
+        if extent == 0 {
+            return true;
+        }
+        compact &= stride == step || i == 0 && extent == 1;
+        step = step.saturating_mul(extent);
+    }
+    compact
+}
+
 impl TensorArg<'_> {
     /// On the simulator, the part of its allocation that the tensor covers, where that is not all of it.
     fn window(&self) -> Option<(u64, tirx_sim::Window)> {
@@ -552,7 +570,7 @@ impl TensorArg<'_> {
         let elements = self.shape.elements()?;
         let bytes = (elements as u64 * u64::from(bits)).div_ceil(8);
         let first = self.data + self.byte_offset;
-        let whole = self.contiguous
+        let whole = self.compact
             && first == self.storage.address()
             && bytes == self.storage.simulated_bytes()? as u64;
         let window = || tirx_sim::Window::new(first, bits, self.shape, self.strides);

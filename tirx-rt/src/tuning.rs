@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::device::Stream;
 use crate::host::Wide;
-use crate::{Device, Result};
+use crate::{Device, Error, Result};
 
 /// The number of blocks that a candidate launches, by the sizes that matter for the choice.
 pub type CandidateBlocks = fn(&[i64]) -> Wide;
@@ -103,8 +103,14 @@ impl Tuning {
     /// of [`sizes`](Tuning::sizes).
     ///
     /// # Errors
-    /// The driver does not give the device's properties.
+    /// [`Error::Shape`] for another number of sizes; the driver does not give the device's properties.
     pub fn choose(&self, stream: &Stream, sizes: &[i64]) -> Result<usize> {
+        if sizes.len() != self.sizes.len() {
+            return Err(Error::Shape(format!(
+                "a choice takes a number for each of the sizes {:?}, not {sizes:?}",
+                self.sizes
+            )));
+        }
         let device = stream.device();
         let id = device.id();
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -303,6 +309,23 @@ mod tests {
             },
         ];
         assert_eq!(modelled(&unknown, &[64, 64], 132), 0);
+    }
+
+    #[test]
+    #[cfg(feature = "simulator")]
+    fn another_number_of_sizes_is_refused() {
+        static TWO: Tuning = Tuning::new(&["m", "n"], TILES, &[]);
+        let stream = Device::simulator().default_stream();
+        for sizes in [&[][..], &[1], &[1, 2, 3]] {
+            let error = TWO.choose(&stream, sizes).unwrap_err().to_string();
+            assert!(
+                error.starts_with("a choice takes a number for each of the sizes [\"m\", \"n\"], not ["),
+                "{error}"
+            );
+        }
+        for sizes in [[-1, 5], [i64::MAX, i64::MIN], [0, 0]] {
+            TWO.choose(&stream, &sizes).unwrap();
+        }
     }
 
     #[test]

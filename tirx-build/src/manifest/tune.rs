@@ -139,6 +139,7 @@ impl Reader {
         let example = "write them as `sizes = [{ n = 1000 }, { n = 1_000_000 }]`";
         let mut names: Option<Vec<String>> = None;
         let mut all: Vec<Vec<i64>> = Vec::new();
+        let mut wrong_sizes = false;
         for (table, span) in raw {
             let (own, values): (Vec<String>, Vec<_>) = table.0.into_iter().unzip();
             let wrong = own.iter().zip(&values).find(
@@ -150,6 +151,7 @@ impl Reader {
                     format!("`{name}` of `sizes` is no size: an integer from 0 to 2**40 - 1"),
                     example,
                 );
+                wrong_sizes = true;
                 continue;
             }
             let known = names.get_or_insert_with(|| own.clone());
@@ -171,7 +173,9 @@ impl Reader {
         let names = names.unwrap_or_default();
         let repeated = |at: usize| all[..at].contains(&all[at]);
         if names.is_empty() {
-            self.error(span, format!("`sizes` of kernel `{kernel}` is empty"), example);
+            if !wrong_sizes {
+                self.error(span, format!("`sizes` of kernel `{kernel}` is empty"), example);
+            }
         } else if (1..all.len()).any(repeated) {
             self.error(
                 span,

@@ -259,6 +259,19 @@ fn candidates_and_sizes_are_those_of_the_kernel() {
         ],
     );
     refused("TILE = [256, 64, 128]", "DTYPE = [\"float32\"]", &["predicate"]);
+    refused(
+        "TILE = [256, 64, 128]",
+        "TILE = [256, 64, 256]",
+        &[
+            "would both be named `tile256`",
+            "equal values: remove one of them",
+        ],
+    );
+    refused(
+        "sizes = [{ n = 1000, rows = 1 }, { n = 1_000_000, rows = 1 }]",
+        "sizes = [{ n = -5, rows = 1 }]",
+        &["`n` of `sizes` is no size: an integer from 0"],
+    );
 }
 
 #[test]

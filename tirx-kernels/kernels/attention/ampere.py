@@ -213,11 +213,11 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, o
                 sum: T.float32 = row_sum[i, h]
                 sum = sum + T.tvm_warp_shuffle_xor(0xFFFFFFFF, sum, 1, 32, 32)
                 sum = sum + T.tvm_warp_shuffle_xor(0xFFFFFFFF, sum, 2, 32, 32)
-                part: T.let = T.if_then_else(sum > T.float32(0), T.float32(1) / sum, T.float32(0))
+                part: T.let = T.if_then_else(sum == T.float32(0), T.float32(0), T.float32(1) / sum)
                 row: T.let = row_of_warp + i * 16 + h * 8 + lane // 4
                 if m + row < queries and lane % 4 == 0 and lse_queries > 0:
                     LSE[batch, head, first_query + m + row] = T.if_then_else(
-                        sum > T.float32(0), row_max[i, h] * to_log2 / T.float32(LOG2_E) + T.log(sum), T.float32("-inf"))
+                        sum == T.float32(0), T.float32("-inf"), row_max[i, h] * to_log2 / T.float32(LOG2_E) + T.log(sum))
                 # The queries of a warp are its own: their shared memory takes its output.
                 for j in T.unroll(CHUNKS):
                     for e in T.vectorized(2):

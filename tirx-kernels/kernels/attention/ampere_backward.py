@@ -187,7 +187,7 @@ def backward(q: T.handle, k: T.handle, v: T.handle, d_o: T.handle, stats: T.hand
                         if cap > T.float32(0):
                             # The derivative of tanh is 1 - tanh^2, and the logarithm of a weight gives its tanh back.
                             bounded: T.let = (T.log2(T.max(weight, T.float32(1e-37))) + logarithm) / (cap * T.float32(LOG2_E))
-                            d_probs[j, h * 2 + e] = T.Select(weight > T.float32(0),
+                            d_probs[j, h * 2 + e] = T.Select(weight != T.float32(0),
                                                              d_probs[j, h * 2 + e] * (T.float32(1) - bounded * bounded), T.float32(0))
             for j in T.unroll(BM // 8):
                 for h in T.unroll(2):

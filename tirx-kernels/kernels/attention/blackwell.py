@@ -245,7 +245,7 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, o
                 if t == 0 or both:
                     total_ready.wait(t, 0)
                     total: T.let = totals[t, row]
-                    inverse: T.let = T.if_then_else(total > T.float32(0), T.float32(1) / total, T.float32(0))
+                    inverse: T.let = T.if_then_else(total == T.float32(0), T.float32(0), T.float32(1) / total)
                     sums_ready.wait(t, 0)
                     T.ptx.tcgen05.fence.after_thread_sync()
                     query: T.let = m + t * BM + row
@@ -314,7 +314,7 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, o
             total_ready.arrive(group)
             if query < queries_here and lse_queries > 0:
                 LSE[batch, head, first_query + query] = T.if_then_else(
-                    total > T.float32(0), row_max * (to_log2 * T.float32(1 / LOG2_E)) + T.log(total), T.float32("-inf"))
+                    total == T.float32(0), T.float32("-inf"), row_max * (to_log2 * T.float32(1 / LOG2_E)) + T.log(total))
     T.ptx.tcgen05.fence.before_thread_sync()
     T.cuda.cta_sync()
     if group == 3 and warp == 0:

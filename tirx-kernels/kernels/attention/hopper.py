@@ -362,11 +362,11 @@ def forward(q: T.handle, k: T.handle, v: T.handle, o: T.handle, lse: T.handle, o
                     sum: T.float32 = row_sum[h]
                     sum = sum + T.tvm_warp_shuffle_xor(0xFFFFFFFF, sum, 1, 32, 32)
                     sum = sum + T.tvm_warp_shuffle_xor(0xFFFFFFFF, sum, 2, 32, 32)
-                    factor[h] = T.if_then_else(sum > T.float32(0), T.float32(1) / sum, T.float32(0))
+                    factor[h] = T.if_then_else(sum == T.float32(0), T.float32(0), T.float32(1) / sum)
                     query: T.let = query_of_warp + lane // 4 + h * 8
                     if query < end and lane % 4 == 0 and lse_queries > 0:
                         LSE[batch_now, head_now, first_query_now + query] = T.if_then_else(
-                            sum > T.float32(0), row_max[h] * (to_log2 * T.float32(1 / LOG2_E)) + T.log(sum), T.float32("-inf"))
+                            sum == T.float32(0), T.float32("-inf"), row_max[h] * (to_log2 * T.float32(1 / LOG2_E)) + T.log(sum))
                     for j in T.unroll(DV // 8):
                         for e in T.unroll(2):
                             out[j * 4 + h * 2 + e] = out[j * 4 + h * 2 + e] * factor[h]

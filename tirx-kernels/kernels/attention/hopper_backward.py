@@ -280,7 +280,7 @@ def backward(q: T.handle, k: T.handle, v: T.handle, d_o: T.handle, stats: T.hand
                             for h in T.unroll(2):
                                 weight: T.let = score[j * 4 + h * 2 + e]
                                 bounded: T.let = (T.log2(T.max(weight, T.float32(1e-37))) + logarithm) * inverse
-                                d_prob[j * 4 + h * 2 + e] = T.Select(weight > T.float32(0),
+                                d_prob[j * 4 + h * 2 + e] = T.Select(weight != T.float32(0),
                                                                      d_prob[j * 4 + h * 2 + e] * (T.float32(1) - bounded * bounded),
                                                                      T.float32(0))
 

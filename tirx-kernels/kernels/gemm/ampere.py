@@ -33,7 +33,13 @@ def blocks(a: T.handle, b: T.handle, c: T.handle, bias: T.Optional(T.handle), re
     MULTIPLIED = T.meta_var("tf32" if dtype == "float32" else dtype)
     ROWS, COLUMNS = T.meta_var(BM // 2), T.meta_var(BN // 4)      # of one warp
     T.device_entry()
-    across, down, batch = T.cta_id([T.truncdiv(N + (BN - 1), BN), T.truncdiv(M + (BM - 1), BM), BATCH])
+    # Other dimensions of a grid than the first end at 65535.
+    of_row: T.let = T.truncdiv(N + (BN - 1), BN)
+    of_matrix: T.let = of_row * T.truncdiv(M + (BM - 1), BM)
+    block = T.cta_id([T.truncdiv(N + (BN - 1), BN) * T.truncdiv(M + (BM - 1), BM) * BATCH])
+    batch: T.let = T.truncdiv(block, of_matrix)
+    down: T.let = T.truncdiv(block - batch * of_matrix, of_row)
+    across: T.let = block - batch * of_matrix - down * of_row
     tid = T.thread_id([256])
     warp: T.let = tid // 32
     lane: T.let = tid % 32

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tvm.backend.cuda.lang import Pipeline, PipelineState
 from tvm.script import tirx as T
 
-from epilogue import BYTES, activate, optional
+from epilogue import BYTES, activate, by_vectors, optional
 from loop import GROUP
 
 BM, BK = 128, 64                             # of a block
@@ -102,6 +102,7 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.handle, residual: T.han
     down: T.let = T.truncdiv(M + (DOWN - 1), DOWN)
     steps: T.let = T.truncdiv(T.if_then_else(turned_a != 0, rows_of_a, columns_of_a) + (BK - 1), BK)
     total: T.let = BATCH * down * across
+    wide: T.int32 = by_vectors(vectors, C, Bias, Residual)
     ring = PipelineState(STAGES, 0)
     half = PipelineState(2, 0)
     tile: T.int32 = turn
@@ -193,7 +194,7 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.handle, residual: T.han
             def read(source, index, column):
                 """Reads the elements of a row from `column` on, as far as there are that many."""
                 for p in T.unroll(PART // 8):
-                    if vectors != 0 and column + p * 8 + 8 <= N:
+                    if wide != 0 and column + p * 8 + 8 <= N:
                         far = T.decl_buffer((8,), out, data=source.ptr_to([*index, column + p * 8]))
                         for v in T.unroll(8 // WIDE):
                             for e in T.vectorized(WIDE):
@@ -224,7 +225,7 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.handle, residual: T.han
                     read(Residual, (batch, row_inside), column)
                 if row < M:
                     for p in T.unroll(PART // 8):
-                        if vectors != 0 and column + p * 8 + 8 <= N:
+                        if wide != 0 and column + p * 8 + 8 <= N:
                             to = T.decl_buffer((8,), out, data=C.ptr_to([batch, row, column + p * 8]))
                             for v in T.unroll(8 // WIDE):
                                 for e in T.vectorized(WIDE):

@@ -22,22 +22,34 @@ def optional(handle, rank, dtype):
     return T.match_buffer(handle, extents, dtype, strides=strides), extents
 
 
+def by_vectors(vectors, *buffers):
+    """1 if `vectors` is and the buffers, of which some may be empty, begin at multiples of 16 bytes. A launch takes them at any address, since the
+    kernel looks at the addresses."""
+    bits = [T.bitwise_and(T.reinterpret("uint64", b.ptr_to([0] * len(b.shape))), T.uint64(15)) for b in buffers]
+    together = bits[0]
+    for other in bits[1:]:
+        together = together | other
+    return T.if_then_else(vectors != 0 and together == T.uint64(0), 1, 0)
+
+
 @T.inline
 def activate(x, rows, columns, activation):
     """Applies an activation to registers of float32: 1 is ReLU, 2 GELU, 3 GELU by the hyperbolic tangent, 4 SiLU, 0 none."""
     if activation == 1:
         for p, e in T.grid(rows, columns):
-            x[p, e] = T.max(x[p, e], T.float32(0))
+            x[p, e] = T.ptx.max_f32(x[p, e], T.float32(0), nan=True)
     elif activation == 2:
         for p, e in T.grid(rows, columns):
             x[p, e] = T.float32(0.5) * x[p, e] * (T.float32(1) + T.erf(x[p, e] * T.float32(0.7071067811865476)))
     elif activation >= 3:
         # x / (1 + exp(-y)), where y is x for SiLU. (1 + tanh(z)) / 2 is 1 / (1 + exp(-2z)). Two elements share a reciprocal, since the unit of
-        # special functions is slow; so that their product is finite, the power of two ends at 63.
+        # special functions is slow; so that their product is finite, the power of two ends at 63. Elements end at -64, where both functions are 0 up to
+        # rounding: a large one times 2^-63 would not be.
         total = T.alloc_local((2,), "float32")
         for p in T.unroll(rows):
             for i in T.unroll(columns // 2):
                 for e in T.unroll(2):
+                    x[p, i * 2 + e] = T.ptx.max_f32(x[p, i * 2 + e], T.float32(-64), nan=True)
                     own: T.let = x[p, i * 2 + e]
                     cubic: T.let = own * (T.float32(-1.5957691216057308 * LOG2_E) + T.float32(-0.07135481282558182 * LOG2_E) * own * own)
                     power: T.let = T.if_then_else(activation == 3, cubic, own * T.float32(-LOG2_E))

@@ -55,7 +55,7 @@ def activation(g: T.handle, u: T.handle, y: T.handle, kind: T.int32, warps: T.in
                 elif function == "gelu":
                     value = value * 0.5 * (1.0 + T.erf(value * T.float32(0.70710678118)))
                 else:
-                    value = T.max(value, T.float32(0))
+                    value = T.ptx.max_f32(value, T.float32(0), nan=True)
                 gate[at + v] = T.cast(value * T.cast(up[at + v], "float32") if is_gated else value, dtype)
 
         @T.inline

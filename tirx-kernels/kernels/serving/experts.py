@@ -58,6 +58,8 @@ def route(logits: T.handle, bias: T.handle, ids: T.handle, weights: T.handle, si
                 rank[e] = score[e]
                 if of_bias > 0:
                     rank[e] = score[e] + Bias[e * 32 + lane]
+                # Above that of no expert, also if it is minus infinity or no number.
+                rank[e] = T.max(rank[e], T.min_value("float32"))
         sum: T.float32 = 0.0
         for c in range(chosen):
             best: T.float32 = 0.0 - T.infinity("float32")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm.script import tirx as T
 
 from quantize import factor, to_8_bits
-from rows import (BY_NVCC, CACHED, FEW, THREADS, WARPS, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum,
+from rows import (BY_NVCC, CACHED, FEW, THREADS, WARPS, greater, inside, load_row, load_vector, misaligned, quotient, row_max, row_sum,
                   start_next, store_row, to_l2, vector, widen)
 
 
@@ -144,7 +144,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     @T.inline
     def average():
         row_sum(total, parts, thread, threads)
-        mean[0] = total[0] * share
+        mean[0] = total[0] / T.cast(columns, "float32")        # exact for a row of one number, if its sum is
         total[0] = 0.0
 
     @T.inline
@@ -164,7 +164,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
                     value = value + of_shift[pair * 2 + e]
                 two[e] = value
                 if s is not None:
-                    largest[0] = T.max(largest[0], T.fabs(value))
+                    largest[0] = greater(largest[0], T.fabs(value))
             round_two(of, at + pair * 2)
 
     @T.inline
@@ -172,7 +172,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
         widen(wide, of, at, VEC)
         for v in T.unroll(VEC):
             if inside(whole, column, v, last):
-                most[0] = T.max(most[0], T.fabs(wide[v]))
+                most[0] = greater(most[0], T.fabs(wide[v]))
 
     @T.inline
     def store_8_bits(whole, of, at, column, inverse):
@@ -208,12 +208,12 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
             normalize(kept, c * VEC, inverse, c * VEC, layer, layer)
             if s is not None:
                 if c * step + begin < last:
-                    most[0] = T.max(most[0], largest[0])
+                    most[0] = greater(most[0], largest[0])
         if s is None:
             for c in T.unroll(CACHED, annotations=BY_NVCC):
                 store_row(True, Ys, c * step + begin, last, kept, c * VEC, dtype, VEC)
         else:
-            row_max(most, last_parts, thread, threads)
+            row_max(most, last_parts, thread, threads, greater)
             # Rounding keeps the order, so the greatest number rounded is the greatest of the rounded ones.
             of_row: T.float32 = factor(T.cast(T.cast(most[0], dtype), "float32"), target)
             for c in T.unroll(CACHED, annotations=BY_NVCC):
@@ -269,7 +269,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
             else:
                 most_of_row(False, kept, 0, c * step + begin)
         if s is not None:
-            row_max(most, last_parts, thread, threads)
+            row_max(most, last_parts, thread, threads, greater)
             of_row: T.float32 = factor(most[0], target)
             for c in range(turns):
                 normalize_again(c * step + begin, inverse)

@@ -50,7 +50,7 @@ def write(O, value, result, b, hk, group, row, column, weight, factor, dtype):
     """Four elements of the result for a row of queries and heads: their sum over its weight, times a factor."""
     n: T.int32 = T.truncdiv(row, group)
     for e in T.unroll(4):
-        result[e] = T.cast(T.if_then_else(weight > T.float32(0), value[e] / weight * factor, T.float32(0)), dtype)
+        result[e] = T.cast(T.if_then_else(weight == T.float32(0), T.float32(0), value[e] / weight * factor), dtype)
     for e in T.unroll(4):
         O[b, n, hk * group + row - n * group, column + e] = result[e]
 
@@ -621,7 +621,7 @@ def latent(q: T.handle, kv: T.handle, table: T.handle, lengths: T.handle, o: T.h
                 column: T.int32 = warp * COLUMNS + j * 8 + lane % 4 * 2 + e
                 if splits == 1:
                     O[b, n, first_row + row - n * heads, column] = T.cast(
-                        T.if_then_else(weight > T.float32(0), acc[m, j, h * 2 + e] / weight, T.float32(0)), dtype)
+                        T.if_then_else(weight == T.float32(0), T.float32(0), acc[m, j, h * 2 + e] / weight), dtype)
                 else:
                     Partial[part + T.cast(row * LATENT + column, "int64")] = acc[m, j, h * 2 + e]
             if splits > 1 and warp == 0 and lane % 4 == 0:

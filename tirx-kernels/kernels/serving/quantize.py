@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.script import tirx as T
 
-from rows import BY_NVCC, CACHED, THREADS, WARPS, after_previous, inside, load_row, load_vector, misaligned, quotient, row_max, store_row, vector, widen
+from rows import BY_NVCC, CACHED, THREADS, WARPS, after_previous, greater, inside, load_row, load_vector, misaligned, quotient, row_max, store_row, vector, widen
 
 LARGEST = {"float8_e4m3fn": 448.0, "int8": 127.0}
 BLOCK = 128                                  # rows and columns with a common factor in `blocks`
@@ -18,12 +18,13 @@ def most_of(most, source, at, count, whole, column, columns):
     widen(wide, source, at, count)
     for v in T.unroll(count):
         if inside(whole, column, v, columns):
-            most[0] = T.max(most[0], T.fabs(wide[v]))
+            most[0] = greater(most[0], T.fabs(wide[v]))
 
 
 def factor(most, target):
-    """The factor of numbers whose largest magnitude is `most`."""
-    return T.if_then_else(most == T.float32(0), T.float32(1), most / T.float32(LARGEST[target]))
+    """The factor of numbers whose largest magnitude is `most`: at least 2^-126, so that its inverse is finite, and NaN if `most` is."""
+    share = most / T.float32(LARGEST[target])
+    return T.if_then_else(most == T.float32(0), T.float32(1), T.if_then_else(share < T.float32(2.0 ** -126), T.float32(2.0 ** -126), share))
 
 
 @T.inline
@@ -106,7 +107,7 @@ def quantize(x: T.handle, q: T.handle, s: T.handle, threads: T.int32, *, dtype: 
             for c in range(turns):
                 load_row(whole, kept, 0, Xs, c * step + begin, columns, dtype, VEC)
                 most_of(most, kept, 0, VEC, whole, c * step + begin, last)
-        row_max(most, parts, thread, threads)
+        row_max(most, parts, thread, threads, greater)
         scale: T.float32 = factor(most[0], target)
         inverse: T.float32 = 1.0 / scale
         if in_registers:
@@ -165,7 +166,7 @@ def blocks(x: T.handle, q: T.handle, s: T.handle, *, dtype: T.constexpr):
             load_row(whole, kept, turn * VEC, Xs, column, columns, dtype, VEC)
         for turn in T.unroll(TURNS, annotations=BY_NVCC):
             most_of(most, kept, turn * VEC, VEC, whole, column, columns)
-        row_max(most, parts, thread, THREADS)
+        row_max(most, parts, thread, THREADS, greater)
         scale: T.float32 = factor(most[0], target)
         inverse: T.float32 = 1.0 / scale
         for turn in T.unroll(TURNS, annotations=BY_NVCC):

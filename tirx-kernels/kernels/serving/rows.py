@@ -159,7 +159,12 @@ def row_sum(value, parts, thread, threads):
     reduce_row(added, value, parts, thread, threads)
 
 
+def greater(one, other):
+    """The greater of two numbers, or NaN if one of them is; `T.max` gives the other one then."""
+    return T.ptx.max_f32(one, other, nan=True)
+
+
 @T.inline
-def row_max(value, parts, thread, threads):
+def row_max(value, parts, thread, threads, combine=T.max):
     """The maximum of a value over the `threads` of a row; each of them gets it."""
-    reduce_row(T.max, value, parts, thread, threads)
+    reduce_row(combine, value, parts, thread, threads)

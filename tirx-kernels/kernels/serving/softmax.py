@@ -52,7 +52,9 @@ def softmax(x: T.handle, y: T.handle, scale: T.float32, threads: T.int32, *, dty
     begin: T.int32 = T.bitwise_and(thread, threads - 1) * VEC
     strides: T.let = x_outer | x_inner | y_outer | y_inner | T.cast(columns, "int64")
     bits: T.let = misaligned(X.ptr_to([0, 0, 0])) | misaligned(Y.ptr_to([0, 0, 0]))
-    factor: T.float32 = scale * T.float32(LOG2_E)
+    # The greatest score is subtracted before the multiplication: scores up to the limit of float32 do not overflow, and that of the greatest is 0.
+    sign: T.float32 = T.if_then_else(scale < T.float32(0), T.float32(-1), T.float32(1))
+    factor: T.float32 = T.fabs(scale) * T.float32(LOG2_E)
     Xs = T.decl_buffer((columns,), dtype, data=X.ptr_to([o, i, 0]), scope="global")
     Ys = T.decl_buffer((columns,), dtype, data=Y.ptr_to([o, i, 0]), scope="global")
 
@@ -60,12 +62,12 @@ def softmax(x: T.handle, y: T.handle, scale: T.float32, threads: T.int32, *, dty
     def maximum(whole, of, at, column):
         for v in T.unroll(VEC):
             if inside(whole, column, v, last):
-                most[0] = T.max(most[0], T.cast(of[at + v], "float32") * factor)
+                most[0] = T.max(most[0], T.cast(of[at + v], "float32") * sign)
 
     @T.inline
     def exponentials(whole, to, of, at, column):
         for v in T.unroll(VEC):
-            to[at + v] = T.ptx.exp2(T.cast(of[at + v], "float32") * factor - most[0])
+            to[at + v] = T.ptx.exp2((T.cast(of[at + v], "float32") * sign - most[0]) * factor)
             if inside(whole, column, v, last):
                 total[0] += to[at + v]
 

@@ -46,19 +46,20 @@ impl Int4 {
         qzeros: &[i32],
         scales: &[f16],
     ) -> Result<Int4> {
+        // Extents that overflow are none of these tensors.
+        let (weights, factors) = (outputs.saturating_mul(columns), groups.saturating_mul(outputs));
         let fits = groups > 0
-            && columns.is_multiple_of(8 * groups)
+            && columns.is_multiple_of(groups.saturating_mul(8))
             && outputs.is_multiple_of(8)
-            && qweight.len() == outputs * columns / 8
-            && qzeros.len() == groups * outputs / 8
-            && scales.len() == groups * outputs;
+            && qweight.len() == weights / 8
+            && qzeros.len() == factors / 8
+            && scales.len() == factors;
         if !fits {
             return Err(Error::Shape(format!(
                 "{outputs} outputs (a multiple of 8) and {columns} columns in {groups} groups of a multiple of 8 have {} numbers of weights, {} of zeros \
-                 and {} factors; there are {}, {} and {}",
-                outputs * columns / 8,
-                groups * outputs / 8,
-                groups * outputs,
+                 and {factors} factors; there are {}, {} and {}",
+                weights / 8,
+                factors / 8,
                 qweight.len(),
                 qzeros.len(),
                 scales.len()

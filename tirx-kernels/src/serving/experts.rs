@@ -67,6 +67,8 @@ impl Options {
 /// `logits` is `[tokens, experts]`, `ids` and `weights` are `[tokens, experts of a token]`. With a `bias`, `[experts]`, the choice is by score plus
 /// bias and the weight is the score alone.
 ///
+/// Experts whose score (plus bias) is NaN or minus infinity come last, the first of them first. The ids of a token are different experts in any case.
+///
 /// # Errors
 /// [`Error::Shape`] if the shapes do not fit each other, there are more than [`MAX_EXPERTS`] experts, or a tensor is not contiguous;
 /// [`Error::Runtime`] for those of the launch.
@@ -130,7 +132,8 @@ pub fn route<T: Element>(
 
 /// The rows that [`align`] needs for `choices` choices (tokens times experts of a token): each expert may have a part of a tile more.
 pub fn capacity(choices: usize, experts: usize, multiple: usize) -> usize {
-    choices + experts.min(choices) * (multiple - multiple.min(1))
+    let padding = experts.min(choices).saturating_mul(multiple.saturating_sub(1));
+    choices.saturating_add(padding)
 }
 
 /// Orders the choices by expert.

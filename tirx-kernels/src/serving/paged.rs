@@ -94,6 +94,21 @@ impl Options {
     pub fn factors(self, factors: Factors) -> Options {
         Options { factors, ..self }
     }
+
+    /// Refuses scores that the kernels cannot tell from those of keys that a query does not see.
+    fn check_scores(&self) -> Result<()> {
+        if let Some(scale) = self.scale.filter(|scale| !(-1e20..=1e20).contains(scale)) {
+            return Err(Error::Shape(format!(
+                "the factor of scores is a number from -1e20 to 1e20, not {scale}"
+            )));
+        }
+        if let Some(cap) = self.cap.filter(|cap| !(1e-20..=1e20).contains(cap)) {
+            return Err(Error::Shape(format!(
+                "the bound of scores is a number from 1e-20 to 1e20, not {cap}; leave it out for scores without a bound"
+            )));
+        }
+        Ok(())
+    }
 }
 
 /// Memory for the results of ranges of keys, which [`decode`] combines. One workspace serves all layers of a model, one call at a time.
@@ -424,6 +439,7 @@ pub fn decode<T: Element, C: Cached<T>>(
         )));
     }
     options.factors.check()?;
+    options.check_scores()?;
     if k.is_empty() || table.is_empty() {
         o.fill_zero(stream)?;
         return Ok(());

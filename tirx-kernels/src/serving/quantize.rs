@@ -57,7 +57,7 @@ quantizations! {
 }
 
 /// Quantizes each row: `scales[r]` = max |X\[r\]| / 127 (`i8`) or 448 (`f8e4m3`), and Q = X · (1 / scale), rounded to the nearest. A row of zeros has
-/// the scale 1.
+/// the scale 1, other scales are at least 2^−126, and a row with NaN has the scale NaN.
 ///
 /// `scales` has the shape of X without the last dimension. For a scale per group of columns, pass X as `[rows, groups, columns of a group]`.
 ///
@@ -116,7 +116,7 @@ pub(super) fn scales_of_rows<'a>(x: &[usize], scales: &'a mut Tensor<f32>) -> Re
 }
 
 /// Quantizes each block of 128 rows and 128 columns of X `[rows, columns]` or `[matrices, rows, columns]`: its factor is max |X| / 448, and
-/// Q = X · (1 / factor), rounded to the nearest. A block of zeros has the factor 1. Products
+/// Q = X · (1 / factor), rounded to the nearest. A block of zeros has the factor 1, one with NaN the factor NaN. Products
 /// with factors of blocks take weights in this form.
 ///
 /// `scales` is `[rows / 128, columns / 128]`, rounded up, with the matrices before.

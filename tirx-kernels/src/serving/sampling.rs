@@ -22,7 +22,7 @@ const COLUMNS_OF_CLUSTER: usize = 8192;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Options {
-    /// The divisor of logits. 0 chooses the most likely token.
+    /// The divisor of logits. 0 chooses the most likely token; lower ones than 1e-20 count as that.
     pub temperature: f32,
     /// The most likely tokens that the choice is among; 0 for all.
     pub top_k: usize,
@@ -99,8 +99,10 @@ impl Options {
     }
 
     fn floats(&self) -> [f32; 6] {
+        // Logits divided by less would not be finite.
+        let least = if self.temperature > 0.0 { 1e-20 } else { 0.0 };
         [
-            self.temperature,
+            self.temperature.max(least),
             self.top_p,
             self.min_p,
             self.repetition,
@@ -110,7 +112,7 @@ impl Options {
     }
 
     fn check(&self) -> Result<()> {
-        let numbers = self.floats().iter().all(|x| x.is_finite());
+        let numbers = self.temperature.is_finite() && self.floats().iter().all(|x| x.is_finite());
         if numbers
             && self.temperature >= 0.0
             && self.top_p > 0.0

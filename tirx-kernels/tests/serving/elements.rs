@@ -80,6 +80,23 @@ fn activations_agree_with_float64() {
     }
 }
 
+#[test]
+fn activations_of_large_numbers_and_none() {
+    let stream = stream();
+    let values = [f32::NAN, f32::INFINITY, 1e30, -1e30, -100.0, 0.0, -0.5];
+    for (function, columns) in [Function::Silu, Function::GeluTanh, Function::Gelu, Function::Relu]
+        .into_iter()
+        .flat_map(|function| [(function, 7), (function, 4)])
+    {
+        let x = Tensor::from_slice(&stream, &values[..columns], [1, columns]).unwrap();
+        let mut y = x.zeros_like(&stream).unwrap();
+        activation::apply(&stream, function, &x, &mut y).unwrap();
+        let y = y.to_vec().unwrap();
+        assert!(y[0].is_nan(), "{function:?} of NaN is {}", y[0]);
+        assert_eq!((y[1], y[2], y[3]), (f32::INFINITY, 1e30, 0.0), "{function:?}");
+    }
+}
+
 fn casts<S: Number + CastTo<T>, T: Number>(shape: &[usize], gaps: [usize; 2]) {
     let stream = stream();
     let x = numbers(shape.iter().product(), 5)

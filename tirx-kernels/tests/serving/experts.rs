@@ -80,6 +80,38 @@ fn routing_agrees_with_a_sort() {
     ));
 }
 
+#[test]
+fn experts_of_scores_that_are_no_numbers_exist() {
+    let stream = stream();
+    let no_expert = [0.0, f32::NEG_INFINITY, 0.0, f32::NEG_INFINITY, f32::NEG_INFINITY];
+    let bias = Tensor::from_slice(&stream, &no_expert, [5]).unwrap();
+    for (logits, score, bias, ids) in [
+        ([f32::NAN; 5], Score::Softmax, None, [0, 1, 2, 3]),
+        ([f32::NEG_INFINITY; 5], Score::Softmax, None, [0, 1, 2, 3]),
+        (
+            [0.5, f32::NAN, 0.0, 1.0, f32::NAN],
+            Score::Sigmoid,
+            None,
+            [3, 0, 2, 1],
+        ),
+        (
+            [0.5, 9.0, 1.0, 9.0, 9.0],
+            Score::Sigmoid,
+            Some(&bias),
+            [2, 0, 1, 3],
+        ),
+    ] {
+        let of_logits = Tensor::from_slice(&stream, &logits, [1, 5]).unwrap();
+        let mut found = Tensor::full(&stream, -7, [1, 4]).unwrap();
+        let mut weights = Tensor::full(&stream, 7.0, [1, 4]).unwrap();
+        let options = Options::new(score);
+        experts::route(&stream, &of_logits, bias, &mut found, &mut weights, options).unwrap();
+        assert_eq!(found.to_vec().unwrap(), ids, "{logits:?}");
+        let last = weights.to_vec().unwrap()[3];
+        assert_eq!(last.is_nan(), bias.is_none(), "{logits:?}: {last}");
+    }
+}
+
 fn orders(tokens: usize, count: usize, chosen: usize, multiple: usize) {
     let stream = stream();
     // Some experts have no token, and one choice in eleven is no expert.
@@ -154,6 +186,20 @@ fn choices_are_ordered_by_expert() {
     assert_eq!(
         error.unwrap_err().to_string(),
         "tokens have 127 rows; 8 choices need 128"
+    );
+    let multiple = usize::MAX;
+    let error = experts::align(
+        &stream,
+        &ints(&[4, 2]),
+        &mut ints(&[9]),
+        &mut ints(&[127]),
+        &mut ints(&[4, 2]),
+        multiple,
+    );
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.starts_with("tokens have 127 rows; 8 choices need"),
+        "{error}"
     );
 }
 

@@ -168,6 +168,40 @@ fn rows_of_one_number_far_from_zero_keep_their_variance() {
 }
 
 #[test]
+fn rows_of_one_number_have_no_deviations() {
+    let stream = stream();
+    for (number, columns) in [(1e6f32, 7), (123_457.0, 7), (7.7e7, 333), (1e4, 300)] {
+        let x = Tensor::full(&stream, number, [1, columns]).unwrap();
+        let (w, b) = (
+            Tensor::full(&stream, 1.0f32, [columns]).unwrap(),
+            Tensor::zeros(&stream, [columns]).unwrap(),
+        );
+        let mut y = Tensor::full(&stream, 7.0, [1, columns]).unwrap();
+        norm::layer_norm(&stream, &x, &w, &b, &mut y, Options::eps(1e-5)).unwrap();
+        assert_eq!(
+            y.to_vec().unwrap(),
+            vec![0.0; columns],
+            "{columns} times {number}"
+        );
+    }
+}
+
+#[test]
+fn a_row_with_nan_has_no_factor() {
+    let stream = stream();
+    for columns in [7, 64] {
+        let mut values = vec![1.0f32; columns];
+        values[3] = f32::NAN;
+        let x = Tensor::from_slice(&stream, &values, [1, columns]).unwrap();
+        let w = Tensor::full(&stream, 1.0f32, [columns]).unwrap();
+        let mut q = Tensor::<i8>::zeros(&stream, [1, columns]).unwrap();
+        let mut scales = Tensor::zeros(&stream, [1]).unwrap();
+        norm::rms_norm_quantized(&stream, &x, &w, &mut q, &mut scales, Options::eps(1e-5)).unwrap();
+        assert!(scales.to_vec().unwrap()[0].is_nan());
+    }
+}
+
+#[test]
 fn empty_tensors_and_wrong_shapes() {
     let stream = stream();
     let zeros = |shape: &[usize]| Tensor::<f32>::zeros(&stream, shape).unwrap();

@@ -641,3 +641,63 @@ fn wrong_calls_are_refused() {
         "{error}"
     );
 }
+
+#[test]
+fn scores_that_are_no_numbers_give_none() {
+    let stream = stream();
+    let mut values = [1.0f32; 2 * 64];
+    values[3] = f32::NAN;
+    let q = Tensor::from_slice(&stream, &values.map(bf16::from_f32), [1, 2, 64]).unwrap();
+    let k = Tensor::full(&stream, bf16::ONE, [3, 4, 1, 64]).unwrap();
+    let table = Tensor::from_slice(&stream, &[0, 1], [1, 2]).unwrap();
+    let lengths = Tensor::from_slice(&stream, &[5], [1]).unwrap();
+    let mut o = q.zeros_like(&stream).unwrap();
+    for splits in [1, 2] {
+        let options = Options::default().splits(splits);
+        let mut workspace = Workspace::for_decode(&stream, &q, &k, &table, options).unwrap();
+        paged::decode(
+            &stream,
+            &q,
+            &k,
+            &k,
+            &table,
+            &lengths,
+            &mut o,
+            &mut workspace,
+            options,
+        )
+        .unwrap();
+        let o = o.to_vec().unwrap();
+        assert!(o[..64].iter().all(|o| o.is_nan()) && o[64..].iter().all(|o| *o == bf16::ONE));
+    }
+    let mut workspace = Workspace::for_decode(&stream, &q, &k, &table, Options::default()).unwrap();
+    let mut refusal = |options| {
+        paged::decode(
+            &stream,
+            &q,
+            &k,
+            &k,
+            &table,
+            &lengths,
+            &mut o,
+            &mut workspace,
+            options,
+        )
+        .unwrap_err()
+        .to_string()
+    };
+    for scale in [f32::NAN, f32::INFINITY, -1e30] {
+        let message = refusal(Options::default().scale(scale));
+        assert!(
+            message.starts_with("the factor of scores is a number from -1e20 to 1e20"),
+            "{message}"
+        );
+    }
+    for cap in [f32::NAN, f32::INFINITY, 0.0, -1.0] {
+        let message = refusal(Options::default().cap(cap));
+        assert!(
+            message.starts_with("the bound of scores is a number from 1e-20 to 1e20"),
+            "{message}"
+        );
+    }
+}

@@ -37,6 +37,26 @@ fn softmax_agrees_with_float64() {
     softmaxes::<f32>(&[3, 50], [0, 0], 1000.0);
 }
 
+#[test]
+fn softmax_of_the_largest_scores() {
+    let stream = stream();
+    for (scale, row) in [(1.0, f32::MAX), (1.0, f32::MIN), (-1.0, f32::MIN), (0.9, 2.5e38)] {
+        for columns in [4, 5] {
+            let x = Tensor::full(&stream, row, [1, columns]).unwrap();
+            let mut y = x.zeros_like(&stream).unwrap();
+            softmax::softmax(&stream, &x, &mut y, scale).unwrap();
+            let share = 1.0 / columns as f32;
+            for y in y.to_vec().unwrap() {
+                assert!((y - share).abs() < 1e-6, "{columns} times {row}: {y}");
+            }
+        }
+    }
+    let x = Tensor::from_slice(&stream, &[f32::MIN, f32::MAX, f32::NEG_INFINITY, 0.0], [1, 4]).unwrap();
+    let mut y = x.zeros_like(&stream).unwrap();
+    softmax::softmax(&stream, &x, &mut y, 1.0).unwrap();
+    assert_eq!(y.to_vec().unwrap(), [0.0, 1.0, 0.0, 0.0]);
+}
+
 fn losses<T: Number>(rows: usize, columns: usize, gaps: [usize; 2]) {
     let stream = stream();
     let x = numbers(rows * columns, 1)
@@ -130,6 +150,50 @@ fn quantization_to_8_bits_is_within_half_a_step() {
         quantizes::<f32>(shape, *gaps);
     }
     quantizes::<f16>(&[4, 130], [0, 0]);
+}
+
+/// Quantizes a row of `columns` zeros with one other number, by rows and as a block, and compares what the results stand for with `exact`.
+fn quantizes_alone(columns: usize, number: f32, exact: impl Fn(f32) -> bool) {
+    let stream = stream();
+    let mut values = vec![0.0; columns];
+    values[2] = number;
+    let x = Tensor::from_slice(&stream, &values, [1, columns]).unwrap();
+    let mut scales = Tensor::full(&stream, 7.0, [1]).unwrap();
+    let check = |form: &str, q: Vec<f32>, scale: f32| {
+        assert!(
+            exact(q[2] * scale),
+            "{form}, {columns} columns: {number} became {} times {scale}",
+            q[2]
+        );
+        if number.is_finite() {
+            let others = q.iter().enumerate().filter(|(at, _)| *at != 2);
+            assert!(others.into_iter().all(|(_, q)| *q == 0.0), "{form}: {q:?}");
+        }
+    };
+    let mut q = Tensor::<i8>::zeros(&stream, [1, columns]).unwrap();
+    quantize::rows(&stream, &x, &mut q, &mut scales).unwrap();
+    let found = q.to_vec().unwrap().iter().map(|q| f32::from(*q)).collect();
+    check("int8", found, scales.to_vec().unwrap()[0]);
+    let mut q = Tensor::<f8e4m3>::zeros(&stream, [1, columns]).unwrap();
+    quantize::rows(&stream, &x, &mut q, &mut scales).unwrap();
+    let found = q.to_vec().unwrap().iter().map(|q| q.to_f32()).collect();
+    check("float8", found, scales.to_vec().unwrap()[0]);
+    let mut scales = Tensor::full(&stream, 7.0, [1, columns.div_ceil(128)]).unwrap();
+    quantize::blocks(&stream, &x, &mut q, &mut scales).unwrap();
+    let found = q.to_vec().unwrap().iter().map(|q| q.to_f32()).collect();
+    check("blocks", found, scales.to_vec().unwrap()[0]);
+}
+
+#[test]
+fn the_smallest_numbers_and_none_are_quantized() {
+    for columns in [11, 16, 5000] {
+        for number in [1e-36f32, -1e-37, 1e-40, f32::from_bits(1), 3e38] {
+            quantizes_alone(columns, number, |found| {
+                (found - number).abs() <= number.abs() / 16.0 + 0.5 * f32::MIN_POSITIVE
+            });
+        }
+        quantizes_alone(columns, f32::NAN, f32::is_nan);
+    }
 }
 
 fn quantizes_blocks<T: Number>(shape: &[usize], gaps: [usize; 2]) {

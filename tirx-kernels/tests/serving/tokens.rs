@@ -198,6 +198,24 @@ fn argmax_gives_the_first_of_the_greatest() {
 }
 
 #[test]
+fn the_lowest_temperatures_choose_the_most_likely_token() {
+    let stream = stream();
+    let logits = Tensor::from_slice(&stream, &[-5.0f32, -1.0, -2.0, 3.0, 7.0, 1.0], [2, 3]).unwrap();
+    let counters = Tensor::from_slice(&stream, &[0, 0], [2]).unwrap();
+    let mut tokens = Tensor::zeros(&stream, [2]).unwrap();
+    for temperature in [1e-30f32, 1e-38, f32::from_bits(1)] {
+        for options in [
+            Options::temperature(temperature),
+            Options::temperature(temperature).top_k(2),
+        ] {
+            let parameters = Parameters::from_rows(&stream, &[options; 2]).unwrap();
+            sampling::sample(&stream, &logits, &parameters, &counters, &mut tokens).unwrap();
+            assert_eq!(tokens.to_vec().unwrap(), [1, 1], "{options:?}");
+        }
+    }
+}
+
+#[test]
 fn rows_change_and_wrong_calls_are_refused() {
     let stream = stream();
     let logits = Tensor::from_slice(&stream, &[0.0f32, 9.0, 1.0, 8.0, 0.0, 0.0], [2, 3]).unwrap();

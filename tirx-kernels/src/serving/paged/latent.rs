@@ -60,6 +60,7 @@ pub fn decode_latent<T: Element>(
             "latent attention takes no window, no bound of scores and no factors".into(),
         ));
     }
+    options.check_scores()?;
     if q.is_empty() {
         return Ok(());
     }
