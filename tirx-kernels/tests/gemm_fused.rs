@@ -296,6 +296,23 @@ proptest! {
     }
 }
 
+/// A tensor copy would store whole 16 bytes, also behind the end of these rows.
+#[test]
+fn rows_that_end_within_a_vector_keep_their_neighbors() {
+    for (n, gap) in [(93, 3), (90, 6)] {
+        let form = FusedForm {
+            m: 120,
+            n,
+            k: 64 - gap,
+            gap,
+            bias: true,
+            ..PLAIN
+        };
+        check::<bf16, bf16>(&stream(), form);
+        check::<f8e4m3, bf16>(&stream(), form);
+    }
+}
+
 #[test]
 fn wide_tiles_and_all_parts() {
     let all = FusedForm {

@@ -102,7 +102,6 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.handle, residual: T.han
     down: T.let = T.truncdiv(M + (DOWN - 1), DOWN)
     steps: T.let = T.truncdiv(T.if_then_else(turned_a != 0, rows_of_a, columns_of_a) + (BK - 1), BK)
     total: T.let = BATCH * down * across
-    wide: T.int32 = by_vectors(vectors, C, Bias, Residual)
     ring = PipelineState(STAGES, 0)
     half = PipelineState(2, 0)
     tile: T.int32 = turn
@@ -194,7 +193,7 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.handle, residual: T.han
             def read(source, index, column):
                 """Reads the elements of a row from `column` on, as far as there are that many."""
                 for p in T.unroll(PART // 8):
-                    if wide != 0 and column + p * 8 + 8 <= N:
+                    if by_vectors(vectors, source) and column + p * 8 + 8 <= N:
                         far = T.decl_buffer((8,), out, data=source.ptr_to([*index, column + p * 8]))
                         for v in T.unroll(8 // WIDE):
                             for e in T.vectorized(WIDE):
@@ -225,7 +224,7 @@ def tiles(a: T.handle, b: T.handle, c: T.handle, bias: T.handle, residual: T.han
                     read(Residual, (batch, row_inside), column)
                 if row < M:
                     for p in T.unroll(PART // 8):
-                        if wide != 0 and column + p * 8 + 8 <= N:
+                        if by_vectors(vectors, C) and column + p * 8 + 8 <= N:
                             to = T.decl_buffer((8,), out, data=C.ptr_to([batch, row, column + p * 8]))
                             for v in T.unroll(8 // WIDE):
                                 for e in T.vectorized(WIDE):

@@ -22,14 +22,10 @@ def optional(handle, rank, dtype):
     return T.match_buffer(handle, extents, dtype, strides=strides), extents
 
 
-def by_vectors(vectors, *buffers):
-    """1 if `vectors` is and the buffers, of which some may be empty, begin at multiples of 16 bytes. A launch takes them at any address, since the
-    kernel looks at the addresses."""
-    bits = [T.bitwise_and(T.reinterpret("uint64", b.ptr_to([0] * len(b.shape))), T.uint64(15)) for b in buffers]
-    together = bits[0]
-    for other in bits[1:]:
-        together = together | other
-    return T.if_then_else(vectors != 0 and together == T.uint64(0), 1, 0)
+def by_vectors(vectors, buffer):
+    """Whether `vectors` is 1 and a buffer, which may be empty, begins at a multiple of 16 bytes. A launch takes it at any address, since the kernel
+    looks at the address."""
+    return T.And(vectors != 0, T.bitwise_and(T.reinterpret("uint64", buffer.ptr_to([0] * len(buffer.shape))), T.uint64(15)) == T.uint64(0))
 
 
 @T.inline

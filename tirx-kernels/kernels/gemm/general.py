@@ -100,7 +100,6 @@ def general(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
     ring = PipelineState(STAGES, 0)
     across: T.let = T.truncdiv(N + (COLUMNS - 1), COLUMNS)
     steps: T.let = T.truncdiv(K + (BK - 1), BK)
-    wide: T.int32 = by_vectors(vectors, C, Bias, Residual)
     # The matrix of B, its first and last row of A and C, and the number of the tile among its tiles.
     matrix: T.int32 = 0
     begin: T.int32 = 0
@@ -256,7 +255,7 @@ def general(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
             @T.inline
             def read(to, p, source, index, column):
                 """Reads the eight elements of a row from `column` on, as far as there are that many."""
-                if wide != 0 and column + 8 <= N:
+                if by_vectors(vectors, source) and column + 8 <= N:
                     far = T.decl_buffer((8,), out, data=source.ptr_to([*index, column]))
                     for v in T.unroll(8 // WIDE):
                         for e in T.vectorized(WIDE):
@@ -288,7 +287,7 @@ def general(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
                     factor[p] = factor[p] * ScaleA[T.min(of_a, sa_batch - 1), T.min(first + p * 8, sa_rows - 1)]
                 if not SCALED and sb_columns == 1:
                     factor[p] = factor[p] * ScaleB[T.min(of_b, sb_batch - 1), 0]
-            if SCALED and BYTES[out] == 2 and bias_columns == 0 and r_columns == 0 and activation == 0 and wide != 0 and N % 8 == 0:
+            if SCALED and BYTES[out] == 2 and bias_columns == 0 and r_columns == 0 and activation == 0 and by_vectors(vectors, C) and N % 8 == 0:
                 rounded = T.alloc_local((64, BN), out, layout=accumulator(BN))
                 narrow = rounded.local(BN // 2)
                 for i in T.unroll(BN // 4):
@@ -343,7 +342,7 @@ def general(a: T.handle, b: T.handle, up: T.Optional(T.handle), c: T.handle, bia
                             for e in T.unroll(8):
                                 value[p, e] = value[p, e] + T.cast(near[p, e], VALUE)
                         if first + p * 8 < behind:
-                            if wide != 0 and column + 8 <= N:
+                            if by_vectors(vectors, C) and column + 8 <= N:
                                 to = T.decl_buffer((8,), out, data=C.ptr_to([of_a, first + p * 8, column]))
                                 for v in T.unroll(8 // WIDE):
                                     for e in T.vectorized(WIDE):

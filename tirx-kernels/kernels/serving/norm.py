@@ -144,7 +144,9 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
     @T.inline
     def average():
         row_sum(total, parts, thread, threads)
-        mean[0] = total[0] / T.cast(columns, "float32")        # exact for a row of one number, if its sum is
+        # What a division gives, without its instructions for rare cases: exact for a row of one number, if its sum is.
+        mean[0] = total[0] * share
+        mean[0] = T.fma(T.fma(0.0 - mean[0], T.cast(columns, "float32"), total[0]), share, mean[0])
         total[0] = 0.0
 
     @T.inline
