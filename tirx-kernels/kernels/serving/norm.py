@@ -60,7 +60,8 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
         s_outer, s_inner = T.int64(), T.int64()
         S = T.match_buffer(s, (outer, inner), "float32", strides=(s_outer, s_inner))
     VEC = T.meta_var(vector(dtype))
-    share: T.let = T.float32(1) / T.cast(columns, "float32")   # of an element in a mean; the launch computes it
+    of_columns: T.let = T.cast(columns, "float32")             # the launch computes it, and the share of an element in a mean
+    share: T.let = T.float32(1) / T.cast(columns, "float32")
     strides: T.let = x_outer | x_inner | y_outer | y_inner | r_outer | r_inner | T.cast(columns, "int64")
     T.device_entry()
     start_next()
@@ -146,7 +147,7 @@ def norm(x: T.handle, r: T.handle, w: T.handle, b: T.handle, y: T.handle, s: T.O
         row_sum(total, parts, thread, threads)
         # What a division gives, without its instructions for rare cases: exact for a row of one number, if its sum is.
         mean[0] = total[0] * share
-        mean[0] = T.fma(T.fma(0.0 - mean[0], T.cast(columns, "float32"), total[0]), share, mean[0])
+        mean[0] = T.fma(T.fma(0.0 - mean[0], of_columns, total[0]), share, mean[0])
         total[0] = 0.0
 
     @T.inline
