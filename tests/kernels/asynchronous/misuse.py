@@ -662,3 +662,24 @@ def parity_before_the_first(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "f
     T.cuda.cta_sync()
     T.ptx.mbarrier.try_wait(bar.ptr_to([0]), 1)
     B[tx] = S[tx]
+
+
+# sim: stores_behind_the_row
+#   A: float32[32] = i
+#   B: float32[21] = 0
+#   fault: stores 3 elements behind the end of the tensor's row, outside of the allocation: GPUs store whole 16 bytes
+@T.prim_func
+def stores_behind_the_row(A: T.Buffer((32,), "float32"), B: T.Buffer((21,), "float32")):
+    B_map: T.let[T.handle("tensormap")] = T.tvm_stack_alloca("tensormap", 1)
+    T.call_packed("runtime.cuTensorMapEncodeTiled", B_map, "float32", 1, B.data, 21, 32, 1, 0, 0, 0, 0)
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    S = T.alloc_shared((32,), "float32", align=128)
+    S[tx] = A[tx]
+    T.ptx.fence.proxy_async("shared::cta")
+    T.cuda.cta_sync()
+    if tx == 0:
+        T.ptx.cp_async.bulk.tensor.s2g(1, S.ptr_to([0]), T.address_of(B_map), "", 16)
+        T.ptx.cp_async.bulk.commit_group()
+        T.ptx.cp_async.bulk.wait_group(0, False)

@@ -477,8 +477,8 @@ mod tests {
     fn large_products_take_large_tiles_and_few_rows_take_columns() {
         assert_eq!(first(4096, 4096, 4096), "tiles 128x256");
         assert_eq!(first(1024, 1024, 1024), "tiles 128x64");
-        assert_eq!(first(256, 6144, 4096), "tiles 128x96");
-        assert_eq!(first(144, 6144, 4096), "tiles 128x96");
+        assert_eq!(first(256, 6144, 4096), "tiles 128x128");
+        assert_eq!(first(144, 6144, 4096), "tiles 128x128");
         assert_eq!(first(512, 6144, 4096), "tiles 128x192");
         assert_eq!(first(128, 4096, 14336), "columns 128x64 of 2 parts");
         assert_eq!(first(1, 6144, 4096), "columns 16x64 of 1 parts");

@@ -336,7 +336,9 @@ fn choose<T: Element>(
                 (time, Kernel::General { columns, cluster })
             });
         let tiles = (operands.built.tiles.iter())
-            .filter(|&&columns| tensor_stores && (!turned_b || columns == TURNED) && !(few && extents.m <= 64))
+            .filter(|&&columns| {
+                tensor_stores && (!turned_b || columns == TURNED) && !(few && extents.m <= 64)
+            })
             .map(|&columns| {
                 let time = time_of(columns, 1, choice::step_of_tile(columns));
                 (time, Kernel::Tiles { columns })

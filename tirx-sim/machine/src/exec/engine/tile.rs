@@ -5,6 +5,7 @@
 
 use super::{Reach, Work};
 use crate::bytecode::{AtomicOp, Direction};
+use crate::exec::Trap;
 use crate::exec::access::Check;
 use crate::exec::address::{self, Target};
 use crate::exec::atomic::update;
@@ -226,12 +227,16 @@ impl Tile {
                 self.place(&at)
             })
             .collect();
+        // Elements of the tensor's row; behind them, those in its last 16 bytes.
+        let inside = (self.map.dims[0] as i64 - index[0]) / step;
         // Consecutive elements are one access.
         let mut runs: Vec<(usize, usize, Option<u64>)> = Vec::new();
         for (i, place) in places.iter().enumerate() {
             match runs.last_mut() {
                 Some((start, count, Some(address)))
-                    if *start + *count == i && *place == Some(*address + (*count * global) as u64) =>
+                    if *start + *count == i
+                        && i as i64 != inside
+                        && *place == Some(*address + (*count * global) as u64) =>
                 {
                     *count += 1;
                 }
@@ -277,8 +282,12 @@ impl Tile {
                     })?;
                     let mut narrow: Vec<u8> =
                         bytes.chunks(wide).flat_map(|c| &c[..global]).copied().collect();
+                    let explained = |trap| match start as i64 >= inside {
+                        true => behind_the_row(trap, count * elements as usize),
+                        false => trap,
+                    };
                     let Direction::Reduce(op) = direction else {
-                        reach.write(address, &narrow)?;
+                        reach.write(address, &narrow).map_err(explained)?;
                         continue;
                     };
                     let Some(kind) = reduced(self.map.dtype, op) else {
@@ -298,7 +307,7 @@ impl Tile {
                         narrow.chunks_exact_mut(4).for_each(flush);
                     }
                     let operand = &narrow;
-                    reach.update(address, &Reduction { op, kind, operand }, &mut |old| {
+                    let update = reach.update(address, &Reduction { op, kind, operand }, &mut |old| {
                         if flushes {
                             old.chunks_exact_mut(4).for_each(flush);
                         }
@@ -306,7 +315,8 @@ impl Tile {
                         if flushes {
                             old.chunks_exact_mut(4).for_each(flush);
                         }
-                    })?;
+                    });
+                    update.map_err(explained)?;
                 }
             }
         }
@@ -343,6 +353,17 @@ impl Tile {
         }
         Ok(())
     }
+}
+
+/// The error of an access to elements behind a row of the tensor: why the copy stores them.
+fn behind_the_row(mut trap: Box<Trap>, elements: usize) -> Box<Trap> {
+    if trap.kind == FaultKind::OutOfBounds {
+        trap.message = format!(
+            "a tensor copy stores {elements} elements behind the end of the tensor's row, outside of the allocation: GPUs store whole 16 bytes; \
+             make the row a multiple of 16 bytes, or store its last elements by threads"
+        );
+    }
+    trap
 }
 
 /// The bytes that elements beyond the tensor are filled with, over and over.
