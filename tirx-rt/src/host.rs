@@ -27,7 +27,8 @@ enum ArgKind<'a> {
 struct TensorArg<'a> {
     storage: &'a Arc<Storage>,
     shape: &'a Shape,
-    strides: &'a Shape,
+    /// As the launcher takes them.
+    strides: Shape,
     /// Whether its strides are those of a compact tensor, also in dimensions of extent 1: a tensor map takes these, too.
     compact: bool,
     data: u64,
@@ -65,11 +66,16 @@ impl<'a> Arg<'a> {
 
     #[inline]
     fn new<T: Element>(tensor: &'a Tensor<T>, data: u64, byte_offset: u64) -> Arg<'a> {
+        let (shape, mut strides) = (tensor.shape_ref(), *tensor.strides_ref());
+        // A kernel may take contiguous rows alone, as those of one element are.
+        if shape.last() == Some(&1) {
+            strides = strides.replaced(shape.len() - 1, 1);
+        }
         Arg(ArgKind::Tensor(TensorArg {
             storage: tensor.storage(),
-            shape: tensor.shape_ref(),
-            strides: tensor.strides_ref(),
-            compact: is_compact(tensor.shape_ref(), tensor.strides_ref()),
+            shape,
+            strides,
+            compact: strides == shape.compact_strides() || shape.contains(&0),
             data,
             byte_offset,
             element: T::TYPE,
@@ -183,11 +189,8 @@ impl<'a> Arg<'a> {
     #[inline]
     pub fn stride(&self, i: usize) -> i64 {
         self.as_tensor()
-            .map_or(0, |t| match (t.shape.get(i), t.strides.get(i)) {
-                // A kernel may take contiguous rows alone, as those of one element are.
-                (Some(1), Some(_)) if i + 1 == t.shape.len() => 1,
-                (_, stride) => stride.map_or(0, |s| *s as i64),
-            })
+            .and_then(|t| t.strides.get(i))
+            .map_or(0, |s| *s as i64)
     }
 
     /// Whether the tensor is compact row-major, so that its strides need no check.
@@ -549,20 +552,6 @@ impl Drop for Launching<'_> {
 }
 
 #[cfg(feature = "simulator")]
-/// Whether a launcher may take compact strides in place of these. That of a last dimension of extent 1 does not matter.
-fn is_compact(shape: &Shape, strides: &Shape) -> bool {
-    let mut step = 1usize;
-    let mut compact = true;
-    for (i, (&extent, &stride)) in shape.iter().zip(strides.iter()).rev().enumerate() {
-        if extent == 0 {
-            return true;
-        }
-        compact &= stride == step || i == 0 && extent == 1;
-        step = step.saturating_mul(extent);
-    }
-    compact
-}
-
 impl TensorArg<'_> {
     /// On the simulator, the part of its allocation that the tensor covers, where that is not all of it.
     fn window(&self) -> Option<(u64, tirx_sim::Window)> {
@@ -573,7 +562,7 @@ impl TensorArg<'_> {
         let whole = self.compact
             && first == self.storage.address()
             && bytes == self.storage.simulated_bytes()? as u64;
-        let window = || tirx_sim::Window::new(first, bits, self.shape, self.strides);
+        let window = || tirx_sim::Window::new(first, bits, self.shape, &self.strides);
         (!whole).then(|| (self.data, window()))
     }
 }

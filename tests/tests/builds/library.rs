@@ -94,6 +94,25 @@ const OUTPUT: &str = "6.5\nkernel `axpby` was not built for N = 65 for f16; buil
     N = 64, dtype = \"float16\"; N = 64, dtype = \"bfloat16\"; N = 64, dtype = \"float32\". \
     Add the specialization to kernels.toml\n1.5\ntrue\n";
 
+/// A program that ships without the simulator: the run time and the launchers need none.
+#[test]
+fn launchers_are_compiled_without_the_simulator() {
+    let mut place = ScratchPackages::new();
+    let main = "tirx_rt::include_kernels!();\n\nfn main() -> tirx_rt::Result<()> {\n    let stream = \
+                tirx_rt::Device::cuda(0)?.new_stream()?;\n    let a = tirx_rt::Tensor::full(&stream, 1.0f32, [64])?;\n    \
+                let mut b = tirx_rt::Tensor::zeros(&stream, [64])?;\n    kernels::add::n64(&stream, &a, &mut b)\n}\n";
+    let manifest = "[[kernel]]\nname = \"add\"\nsource = \"kernels.py\"\ntargets = [\"sm_90a\"]\nspecialize = [{ N = 64 }]\n";
+    place.package("bare", manifest, KERNELS, main, "");
+    place.edit(
+        "bare/Cargo.toml",
+        "tirx-rt\" }",
+        "tirx-rt\", default-features = false }",
+    );
+    place.set("TIRX_NVCC", "none");
+    let (success, _, err) = place.cargo("bare", &["check"]);
+    assert!(success, "{err}");
+}
+
 #[test]
 fn a_library_provides_kernels_to_programs() {
     let mut place = ScratchPackages::new();
