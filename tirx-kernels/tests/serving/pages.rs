@@ -652,40 +652,18 @@ fn scores_that_are_no_numbers_give_none() {
     let table = Tensor::from_slice(&stream, &[0, 1], [1, 2]).unwrap();
     let lengths = Tensor::from_slice(&stream, &[5], [1]).unwrap();
     let mut o = q.zeros_like(&stream).unwrap();
+    let mut decode = |options| {
+        let mut workspace =
+            Workspace::for_decode(&stream, &q, &k, &table, Options::default().splits(2)).unwrap();
+        let w = &mut workspace;
+        paged::decode(&stream, &q, &k, &k, &table, &lengths, &mut o, w, options)?;
+        Ok::<_, tirx_kernels::Error>(o.to_vec().unwrap())
+    };
     for splits in [1, 2] {
-        let options = Options::default().splits(splits);
-        let mut workspace = Workspace::for_decode(&stream, &q, &k, &table, options).unwrap();
-        paged::decode(
-            &stream,
-            &q,
-            &k,
-            &k,
-            &table,
-            &lengths,
-            &mut o,
-            &mut workspace,
-            options,
-        )
-        .unwrap();
-        let o = o.to_vec().unwrap();
+        let o = decode(Options::default().splits(splits)).unwrap();
         assert!(o[..64].iter().all(|o| o.is_nan()) && o[64..].iter().all(|o| *o == bf16::ONE));
     }
-    let mut workspace = Workspace::for_decode(&stream, &q, &k, &table, Options::default()).unwrap();
-    let mut refusal = |options| {
-        paged::decode(
-            &stream,
-            &q,
-            &k,
-            &k,
-            &table,
-            &lengths,
-            &mut o,
-            &mut workspace,
-            options,
-        )
-        .unwrap_err()
-        .to_string()
-    };
+    let mut refusal = |options| decode(options).unwrap_err().to_string();
     for scale in [f32::NAN, f32::INFINITY, -1e30] {
         let message = refusal(Options::default().scale(scale));
         assert!(
